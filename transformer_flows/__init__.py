@@ -1,0 +1,60 @@
+"""Differentiable simulation of transformer token dynamics: tokens as particles, attention as an interaction.
+
+Start with `solve`. A flow (`AttentionFlow`) is a vector field on a manifold (`Sphere`, `Euclidean`); its weights are
+`Heads`, or a path of heads in time; observables (`Energy`, `EnergyBalance`, …) are reduced inside the solve.
+"""
+
+from . import theory as theory
+from .dynamics import AbstractFlow as AbstractFlow, AttentionFlow as AttentionFlow
+from .experiments import load as load
+from .geometry import AbstractManifold as AbstractManifold, Euclidean as Euclidean, Sphere as Sphere
+from .integrate import (
+    Solution as Solution,
+    Status as Status,
+    solve as solve,
+    solve_ensemble as solve_ensemble,
+)
+from .models import (
+    AbstractBackend as AbstractBackend,
+    AbstractHeads as AbstractHeads,
+    AbstractKind as AbstractKind,
+    AbstractMask as AbstractMask,
+    Blockwise as Blockwise,
+    Causal as Causal,
+    Dense as Dense,
+    Hardmax as Hardmax,
+    Heads as Heads,
+    Measure as Measure,
+    Padding as Padding,
+    Softmax as Softmax,
+    TiedHeads as TiedHeads,
+    Unnormalised as Unnormalised,
+    random_symmetric as random_symmetric,
+)
+from .observables import (
+    AbstractIntegral as AbstractIntegral,
+    AbstractObservable as AbstractObservable,
+    Balance as Balance,
+    ClusterCount as ClusterCount,
+    Diameter as Diameter,
+    Dissipation as Dissipation,
+    Energy as Energy,
+    EnergyBalance as EnergyBalance,
+    LogEnergy as LogEnergy,
+    OrderParameter as OrderParameter,
+    PairwiseCosine as PairwiseCosine,
+    Slope as Slope,
+)
+from .paths import (
+    AbstractPath as AbstractPath,
+    AbstractProcess as AbstractProcess,
+    Brownian as Brownian,
+    Constant as Constant,
+    Interpolated as Interpolated,
+    OrnsteinUhlenbeck as OrnsteinUhlenbeck,
+    Oscillating as Oscillating,
+    PiecewiseConstant as PiecewiseConstant,
+    realise as realise,
+)
+
+__version__ = "0.1.0"

@@ -1,0 +1,20 @@
+"""Checks of arguments before any computation. A traced array is never checked here: its value is not known yet."""
+
+import jax
+import numpy as np
+from jaxtyping import ArrayLike
+
+
+def concrete(x: ArrayLike | None) -> np.ndarray | None:
+    """`x` on the host, or None where it is traced (or None)."""
+    return None if x is None or isinstance(x, jax.core.Tracer) else np.asarray(x)
+
+
+def refuse_non_finite(x: ArrayLike, name: str, advice: str = "") -> None:
+    """Raise `ValueError` naming the argument and the first index at which it is NaN or infinite."""
+    value = concrete(x)
+    if value is None or np.isfinite(value).all():
+        return
+    index = tuple(int(i) for i in np.argwhere(~np.isfinite(value))[0])
+    where = f" at index {index}" if index else ""
+    raise ValueError(f"{name} must be finite; got {value[index]}{where}." + (f" Hint: {advice}." if advice else ""))

@@ -1,0 +1,102 @@
+"""The dataset of a moving-heads run, put together from its pieces."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .moving_heads_solve import frame_records, times
+from .power_law import fit_power_law
+from .unit import Arrays
+
+if TYPE_CHECKING:
+    import xarray
+
+    from .moving_heads import MovingHeads
+
+UNITS = {"units": "dimensionless"}
+CURVES = {
+    "slope": "G², the squared metric derivative",
+    "dissipation_rate": "S, the rate at which the motion lowers the energy",
+    "energy": "interaction energy",
+    "clusters": "number of clusters",
+    "order_parameter": "length of the mean token",
+    "diameter": "largest geodesic distance of two tokens",
+}
+ACCUMULATED = {
+    "balance_energy_change": "E(t) - E(0)",
+    "balance_weight_drift": "energy change by the drift of the weights",
+    "balance_ito": "Itô term",
+    "balance_martingale": "martingale",
+    "balance_dissipation": "accumulated dissipation",
+    "balance_remainder": "realised minus expected second-order term of the noise",
+    "balance_residual": "energy change that the terms do not explain",
+}
+
+
+def moving_heads_dataset(
+    spec: "MovingHeads", pieces: Mapping[tuple[int, int], Sequence[Arrays]]
+) -> "xarray.Dataset":
+    """Named arrays from the chunks of every (heads, path)."""
+    import xarray
+
+    ts = times(spec, np.arange(spec.records + 1))
+    curves = {name: _stack(spec, pieces, _joined, name) for name in CURVES}
+    curves |= {name: _stack(spec, pieces, _summed, name) for name in ACCUMULATED}
+    frames = np.array([_joined(pieces[heads, 0], "tokens") for heads in spec.heads])
+    mean_slope = curves["slope"][:, :, ts >= spec.settle].mean(axis=-1)
+    law = fit_power_law(np.array(spec.heads), mean_slope, spec.seed)
+    names = CURVES | ACCUMULATED
+    return xarray.Dataset(
+        {
+            "tokens": (
+                ("heads", "frame_t", "token", "axis"),
+                frames,
+                UNITS | {"long_name": "tokens of path 0", "snapshots": list(spec.snapshots)},
+            ),
+            **{
+                name: (("heads", "path", "t"), values, UNITS | {"long_name": names[name]})
+                for name, values in curves.items()
+            },
+            "mean_slope": (
+                ("heads", "path"),
+                mean_slope,
+                UNITS | {"long_name": f"mean of G² over t >= {spec.settle:g}"},
+            ),
+            "end_time": (("heads", "path"), _stack(spec, pieces, _last, "end_time"), UNITS | {"long_name": "time reached"}),
+        },
+        coords={
+            "heads": list(spec.heads),
+            "path": np.arange(spec.paths),
+            "t": ("t", ts, UNITS),
+            "frame_t": ("frame_t", times(spec, frame_records(spec)), UNITS),
+            "token": np.arange(spec.n),
+            "axis": np.arange(spec.d),
+        },
+        attrs={
+            "title": spec.title,
+            "kind": spec.kind,
+            "source": spec.source,
+            **{f"power_{name}": value for name, value in law._asdict().items()},
+        },
+    )
+
+
+def _stack(spec: "MovingHeads", pieces, join, name: str) -> np.ndarray:
+    """(heads, path, t) from the chunks of each path."""
+    return np.array([[join(pieces[heads, path], name) for path in range(spec.paths)] for heads in spec.heads])
+
+
+def _joined(chunks: Sequence[Arrays], name: str) -> np.ndarray:
+    """Chunks end to end."""
+    return np.concatenate([chunk[name] for chunk in chunks])
+
+
+def _summed(chunks: Sequence[Arrays], name: str) -> np.ndarray:
+    """Accumulated terms end to end: every chunk goes on from the total of those before it."""
+    totals = np.cumsum([0.0, *[chunk[name][-1] for chunk in chunks[:-1]]])
+    return np.concatenate([chunk[name] + total for chunk, total in zip(chunks, totals, strict=True)])
+
+
+def _last(chunks: Sequence[Arrays], name: str) -> np.ndarray:
+    return chunks[-1][name]

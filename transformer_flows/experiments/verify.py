@@ -1,0 +1,58 @@
+"""Checking claims one after the other, with a table that grows while they are checked."""
+
+import fnmatch
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from . import claims_moving_heads as _moving_heads, claims_scalar_laws as _scalar_laws
+from .claims import CLAIMS, Claim, ClaimCheck
+from .spec import SpecError, known_names
+
+# Imported for their effect: each module registers its claims.
+SUBJECTS = (_scalar_laws, _moving_heads)
+
+
+def select(pattern: str) -> list[ClaimCheck]:
+    """The claims whose name contains the pattern, or matches it where it holds wildcards; `SpecError` if none does."""
+    wild = pattern if any(c in pattern for c in "*?[") else f"*{pattern}*"
+    chosen = [check for name, check in CLAIMS.items() if fnmatch.fnmatchcase(name, wild)]
+    if not chosen:
+        raise SpecError(f"pattern: no claim matches {pattern!r}; {known_names(pattern, [*CLAIMS])}")
+    return chosen
+
+
+def verify(checks: Iterable[ClaimCheck], *, quick: bool, console: Console) -> list[Claim]:
+    """Check each claim and print the table: predicted, measured ± interval, verdict."""
+    table = _table()
+    done: list[Claim] = []
+    with Live(table, console=console, auto_refresh=False) as live:
+        for check in checks:
+            done.append(check(quick))
+            table.add_row(*_row(done[-1]))
+            live.refresh()
+    return done
+
+
+def _table() -> Table:
+    table = Table(title="Claims", title_justify="left")
+    table.add_column("claim", overflow="fold")
+    for name in ("predicted", "measured", "accepted"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    table.add_column("s", justify="right")
+    return table
+
+
+def _row(claim: Claim) -> tuple[str | Text, ...]:
+    style = "green" if claim.verdict == "holds" else "bold red"
+    about = Text.assemble((claim.name, "bold"), f"\n{claim.statement} ({claim.source})")
+    if claim.fault:
+        about.append(f"\n{claim.fault}", style="red")
+    measured = f"{claim.measured:.4g}" + (f" ± {claim.error:.1g}" if claim.error else "")
+    accepted = f"{claim.low:.3g} … {claim.high:.3g}"
+    verdict = Text(claim.verdict, style=style)
+    return about, f"{claim.predicted:.4g}", measured, accepted, verdict, f"{claim.seconds:.1f}"

@@ -1,0 +1,7 @@
+"""Solving: the only room that knows Diffrax."""
+
+from diffrax import Bosh3 as Bosh3, Euler as Euler, Heun as Heun, Tsit5 as Tsit5
+
+from .ensemble import solve_ensemble as solve_ensemble
+from .solution import Solution as Solution, Status as Status
+from .solve import solve as solve

@@ -1,0 +1,117 @@
+"""Adaptive steps: Diffrax's own loop, on a clock that runs from 0 to 1."""
+
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from .._types import Knots, Scalar, Times
+from ..dynamics import AbstractFlow
+from ._observe import Observers, cast_like
+from ._retraction import Augmented, Retracting
+from .solution import Status
+
+
+def adaptive_steps(
+    flow: AbstractFlow,
+    x0: PyTree[Array],
+    ts: Times,
+    solver: Retracting,
+    observers: Observers,
+    progress_meter: diffrax.AbstractProgressMeter,
+    jumps: Knots | None,
+    rtol: Scalar,
+    atol: Scalar,
+    max_steps: int,
+    adjoint: diffrax.AbstractAdjoint,
+) -> tuple[Any, Status, Scalar, dict[str, Array]]:
+    """Solve with error control; returns what was saved at `ts`, the status, the time reached and the step counts.
+
+    The unit clock makes a horizon of 1e-10 the same problem as one of 1. The running integrals are left out of the
+    error norm, so that observing does not change the steps.
+    """
+    dtype = jnp.result_type(*jax.tree.leaves(x0))
+    span = ts[-1] - ts[0]
+    unit = ((ts - ts[0]) / span).astype(dtype)
+    unit_jumps = None if jumps is None else ((jumps - ts[0]) / span).astype(dtype)
+
+    def field(s: Scalar, y: Augmented, args: Any) -> Augmented:
+        x, integrals = y
+        t = _time(s, ts, jumps, unit_jumps)
+        scale = lambda leaf: leaf * span.astype(leaf.dtype)  # noqa: E731
+        return cast_like(jax.tree.map(scale, (flow(t, x), observers.rates(t, x, flow))), (x, integrals))
+
+    def save(s: Scalar, y: Augmented, args: Any):
+        x, integrals = y
+        t = ts[0] + s.astype(ts.dtype) * span
+        return observers.save(t, solver.retract(x), integrals, flow)
+
+    controller = diffrax.PIDController(
+        rtol=rtol.astype(dtype),
+        atol=atol.astype(dtype),
+        norm=lambda y: diffrax_norm(y[0]),
+        dtmin=4 * jnp.finfo(dtype).eps,
+        force_dtmin=False,
+    )
+    if unit_jumps is not None:
+        controller = diffrax.ClipStepSizeController(controller, jump_ts=unit_jumps)
+    result = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        solver,
+        t0=jnp.zeros((), dtype),
+        t1=jnp.ones((), dtype),
+        dt0=None,
+        y0=(x0, observers.zeros(ts[0], x0, flow)),
+        saveat=diffrax.SaveAt(
+            subs=[diffrax.SubSaveAt(ts=unit, fn=save), diffrax.SubSaveAt(t1=True, fn=lambda s, y, args: s)]
+        ),
+        stepsize_controller=controller,
+        max_steps=max_steps,
+        adjoint=adjoint,
+        throw=False,
+        progress_meter=progress_meter,
+    )
+    saved, reached = result.ys
+    reached = reached[0]
+    status = _status(result.result)
+    done = status == "successful"
+    end_time = jnp.where(done, ts[-1], ts[0] + reached.astype(ts.dtype) * span)
+    valid = done | (unit <= reached)
+    saved = jax.tree.map(lambda leaf: jnp.where(_along(valid, leaf), leaf, jnp.nan), saved)
+    stats = {name: jnp.asarray(result.stats[name]) for name in ("num_steps", "num_rejected_steps")}
+    return saved, status, end_time, stats
+
+
+def diffrax_norm(x: PyTree[Array]) -> Scalar:
+    """Root mean square over all components of the state."""
+    leaves = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
+    flat = jnp.concatenate(leaves)
+    square = jnp.mean(flat**2)
+    # a zero error has no gradient of its norm; the controller only compares it
+    return jnp.sqrt(jnp.where(square > 0, square, 1)) * (square > 0)
+
+
+def _time(s: Scalar, ts: Times, jumps: Knots | None, unit_jumps: Knots | None) -> Scalar:
+    """The time of unit clock `s`, kept on the side of the jumps on which `s` is, whatever the rounding."""
+    t = ts[0] + s.astype(ts.dtype) * (ts[-1] - ts[0])
+    if jumps is None or unit_jumps is None:
+        return t
+    jumps = jumps.astype(ts.dtype)
+    piece = jnp.searchsorted(unit_jumps, s, side="right")
+    low = jnp.concatenate([jnp.full(1, -jnp.inf, jumps.dtype), jumps])[piece]
+    high = jnp.concatenate([jumps, jnp.full(1, jnp.inf, jumps.dtype)])[piece]
+    return jnp.clip(t, low, jnp.nextafter(high, low))
+
+
+def _status(result: diffrax.RESULTS) -> Status:
+    is_ = lambda outcome: result == outcome  # noqa: E731
+    code = jnp.where(is_(diffrax.RESULTS.successful), 0, Status.of("solver_failed").code)
+    code = jnp.where(is_(diffrax.RESULTS.max_steps_reached), Status.of("max_steps").code, code)
+    code = jnp.where(is_(diffrax.RESULTS.dt_min_reached), Status.of("step_underflow").code, code)
+    return Status(code)
+
+
+def _along(valid: Array, leaf: Array) -> Array:
+    return valid.reshape(-1, *[1] * (leaf.ndim - 1))

@@ -1,0 +1,166 @@
+"""Fixed steps: a scan over the solver's own step.
+
+Exact step counts, every derivative mode, and reverse mode with memory of the square root of the number of steps: the
+steps are scanned in blocks of about √steps, and a block is recomputed when it is differentiated.
+"""
+
+import math
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from .._types import Scalar, Times
+from ..dynamics import AbstractFlow
+from ._clock import Clock
+from ._observe import Observers, blank, cast_like
+from ._retraction import Augmented, Retracting
+from .solution import Status
+
+
+class _Carry(eqx.Module):
+    y: Augmented
+    solver_state: Any
+    status: Int[Array, ""]
+    end_time: Scalar
+    taken: Int[Array, ""]
+
+
+def fixed_steps(
+    flow: AbstractFlow,
+    x0: PyTree[Array],
+    ts: Times,
+    clock: Clock,
+    solver: Retracting,
+    observers: Observers,
+    progress_meter: diffrax.AbstractProgressMeter,
+    fresh_start: bool,
+) -> tuple[Any, Status, Scalar, dict[str, Array]]:
+    """Solve over the clock; returns what was saved at `ts`, the status, the time reached and the step count.
+
+    `fresh_start`: the field may be discontinuous between steps, so no stage is carried over from the last one.
+    """
+    terms = diffrax.ODETerm(_local_field)
+    zeros = observers.zeros(ts[0], x0, flow)
+    initial = observers.save(ts[0], x0, zeros, flow)
+    saved = jax.tree.map(lambda leaf: jnp.full((len(ts), *leaf.shape), jnp.nan, leaf.dtype), initial)
+    saved = jax.tree.map(lambda buffer, leaf: buffer.at[0].set(leaf), saved, initial)
+    y0 = (x0, zeros)
+    args = (flow, observers, ts[0], ts[0])
+    solver_state = solver.init(terms, jnp.zeros_like(clock.length[0]), clock.length[0], y0, args)
+
+    def step(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
+        def advance(carry: _Carry):
+            return _advance(carry, now, flow, solver, terms, observers, len(ts), initial, fresh_start)
+
+        def rest(carry: _Carry):
+            none = jax.tree.map(lambda leaf: jnp.full((now.slots.size, *leaf.shape), jnp.nan, leaf.dtype), initial)
+            return carry, none
+
+        return jax.lax.cond(carry.status == 0, advance, rest, carry)
+
+    @jax.checkpoint
+    def block(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
+        return jax.lax.scan(step, carry, now)
+
+    def outer(carry: tuple, now: Clock):
+        carry, saved, meter = carry
+        carry, new = block(carry, now)
+        slots = now.slots.reshape(-1)
+        new = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), new)
+        saved = jax.tree.map(lambda buffer, leaf: buffer.at[slots].set(leaf, mode="drop"), saved, new)
+        meter = progress_meter.step(meter, (now.end[-1] - ts[0]) / (ts[-1] - ts[0]))
+        return (carry, saved, meter), None
+
+    start = _Carry(y0, solver_state, jnp.asarray(0), ts[0], jnp.asarray(0))
+    (end, saved, meter), _ = jax.lax.scan(outer, (start, saved, progress_meter.init()), _blocks(clock, len(ts)))
+    progress_meter.close(meter)
+    return saved, Status(end.status), end.end_time, {"num_steps": end.taken}
+
+
+def _local_field(tau: Scalar, y: Augmented, args: Any) -> Augmented:
+    """The flow and the rates at t0 + tau: the step runs on its own clock, which starts at 0.
+
+    The time is kept short of the end of the step, where a path may jump to its next value.
+    """
+    flow, observers, t0, t1 = args
+    x, integrals = y
+    t = jnp.minimum(t0 + tau.astype(t0.dtype), jnp.nextafter(t1, t0))
+    return cast_like((flow(t, x), observers.rates(t, x, flow)), (x, integrals))
+
+
+def _advance(
+    carry: _Carry,
+    now: Clock,
+    flow: AbstractFlow,
+    solver: Retracting,
+    terms: diffrax.ODETerm,
+    observers: Observers,
+    none: int,
+    like: Any,
+    fresh_start: bool,
+) -> tuple[_Carry, Any]:
+    """One step, and what is saved within it `(m, ...)`; a step that fails leaves the state as it was."""
+    x0, before = carry.y
+    zero = jnp.zeros_like(now.length)
+    args = (flow, observers, now.start, now.end)
+    y1, _, dense_info, solver_state, result = solver.step(
+        terms, zero, now.length, carry.y, args, carry.solver_state, fresh_start
+    )
+    x1, after = y1
+    after = observers.add_jumps(after, now.start, now.end, x0, x1, flow)
+    finite = _all_finite(x1)
+    solved = result == diffrax.RESULTS.successful
+    good = finite & solved
+
+    def save(fraction: Scalar):
+        interpolation = solver.interpolation_cls(t0=zero, t1=now.length, **dense_info)
+        # a step's own end needs no interpolation, and has the jumps of the integrals
+        at_end = fraction >= 1
+        inside, running = interpolation.evaluate(fraction.astype(now.length.dtype) * now.length)
+        inside = solver.retract(inside)
+        x = jax.tree.map(lambda a, b: jnp.where(at_end, a, b), x1, inside)
+        integrals = jax.tree.map(lambda a, b: jnp.where(at_end, a, b), after, running)
+        t = jnp.where(at_end, now.end, now.start + fraction * (now.end - now.start))
+        return observers.save(t, x, integrals, flow)
+
+    def save_if_asked(slot: Int[Array, ""], fraction: Scalar):
+        return jax.lax.cond((slot < none) & good, save, lambda _: blank(like), fraction)
+
+    slots = [save_if_asked(now.slots[i], now.fraction[i]) for i in range(now.slots.shape[0])]
+    saved = jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
+    keep = lambda new, old: jax.tree.map(lambda a, b: jnp.where(good, a, b), new, old)  # noqa: E731
+    failed = jnp.where(finite, Status.of("solver_failed").code, Status.of("non_finite").code)
+    return (
+        _Carry(
+            y=keep((x1, after), (x0, before)),
+            solver_state=keep(solver_state, carry.solver_state),
+            status=jnp.where(good, carry.status, failed),
+            end_time=jnp.where(good, now.end, carry.end_time),
+            taken=carry.taken + (good & (now.length > 0)),
+        ),
+        saved,
+    )
+
+
+def _blocks(clock: Clock, none: int) -> Clock:
+    """The clock as (blocks, steps per block), filled up with steps of length zero at which nothing is saved."""
+    steps = clock.length.shape[0]
+    inner = max(1, math.isqrt(steps))
+    blocks = -(-steps // inner)
+    fill = blocks * inner - steps
+    padded = Clock(
+        start=jnp.concatenate([clock.start, jnp.repeat(clock.end[-1:], fill)]),
+        end=jnp.concatenate([clock.end, jnp.repeat(clock.end[-1:], fill)]),
+        length=jnp.concatenate([clock.length, jnp.zeros(fill, clock.length.dtype)]),
+        slots=jnp.concatenate([clock.slots, jnp.full((fill, clock.slots.shape[1]), none)]),
+        fraction=jnp.concatenate([clock.fraction, jnp.ones((fill, clock.slots.shape[1]), clock.fraction.dtype)]),
+    )
+    return jax.tree.map(lambda leaf: leaf.reshape(blocks, inner, *leaf.shape[1:]), padded)
+
+
+def _all_finite(x: PyTree[Array]) -> Bool[Array, ""]:
+    return jax.tree.reduce(lambda flag, leaf: flag & jnp.isfinite(leaf).all(), x, jnp.asarray(True))

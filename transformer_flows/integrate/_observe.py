@@ -1,0 +1,67 @@
+"""Evaluating observables along a solve: one function that saves, one that adds up."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from .._types import Scalar
+from ..dynamics import AbstractFlow
+from ..observables import AbstractIntegral, AbstractObservable
+
+
+class Observers(eqx.Module):
+    """The observables of one solve, with the instantaneous values at its first time."""
+
+    observe: dict[str, AbstractObservable]
+    states: bool = eqx.field(static=True)
+    first: dict[str, PyTree[Array]]
+
+    def __init__(self, observe: dict[str, AbstractObservable], states: bool, flow: AbstractFlow, t: Scalar, x: Any):
+        self.observe = observe
+        self.states = states
+        self.first = {name: integral(t, x, flow) for name, integral in _integrals(observe).items()}
+
+    def rates(self, t: Scalar, x: Any, flow: AbstractFlow) -> dict[str, PyTree[Array]]:
+        """What the solver integrates beside the state."""
+        return {name: integral.rate(t, x, flow) for name, integral in _integrals(self.observe).items()}
+
+    def zeros(self, t: Scalar, x: Any, flow: AbstractFlow) -> dict[str, PyTree[Array]]:
+        """Running integrals before anything happened."""
+        shapes = jax.eval_shape(self.rates, t, x, flow)
+        return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+
+    def add_jumps(self, integrals: dict, t0: Scalar, t1: Scalar, x0: Any, x1: Any, flow: AbstractFlow) -> dict:
+        """Running integrals with what a whole step adds to them."""
+        added = dict(integrals)
+        for name, integral in _integrals(self.observe).items():
+            jump = integral.jump(t0, t1, x0, x1, flow)
+            if jump is not None:
+                added[name] = jax.tree.map(jnp.add, integrals[name], jump)
+        return added
+
+    def save(self, t: Scalar, x: Any, integrals: dict, flow: AbstractFlow) -> tuple[Any, dict[str, PyTree[Array]]]:
+        """The state (None without states) and every observed value at one time."""
+        observed = {}
+        for name, observable in self.observe.items():
+            value = observable(t, x, flow)
+            if isinstance(observable, AbstractIntegral):
+                value = observable.report(self.first[name], value, integrals[name])
+            observed[name] = value
+        return (x if self.states else None), observed
+
+
+def _integrals(observe: dict[str, AbstractObservable]) -> dict[str, AbstractIntegral]:
+    return {name: obs for name, obs in observe.items() if isinstance(obs, AbstractIntegral)}
+
+
+def cast_like(tree: PyTree, like: PyTree) -> PyTree:
+    """`tree` in the dtypes of `like`: a float64 clock must not promote a float32 state."""
+    return jax.tree.map(lambda leaf, ref: leaf.astype(ref.dtype), tree, like)
+
+
+def blank(tree: PyTree) -> PyTree:
+    """NaN in the shapes of `tree`: the value of every time that was not reached."""
+    return jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), tree)

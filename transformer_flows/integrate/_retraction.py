@@ -1,0 +1,65 @@
+"""Keeping a Diffrax solver on the manifold."""
+
+from collections.abc import Callable
+
+import diffrax
+import equinox as eqx
+from jaxtyping import Array, PyTree
+
+# What the solvers here advance: the state and, beside it, the running integrals of the observables.
+Augmented = tuple[PyTree[Array], PyTree[Array]]
+
+
+class Retracting(diffrax.AbstractWrappedSolver):
+    """Any Diffrax solver, with the state retracted after every step.
+
+    Projecting the accepted point keeps the order of the solver (Hairer, Lubich, Wanner, Geometric Numerical
+    Integration, IV.4); without it the radial mode of a repulsive flow is unstable. Running integrals are not touched.
+    """
+
+    solver: diffrax.AbstractSolver
+    retract: Callable
+
+    @property
+    def scan_kind(self):
+        return getattr(self.solver, "scan_kind", None)
+
+    @property
+    def term_structure(self):
+        return self.solver.term_structure
+
+    @property
+    def interpolation_cls(self):  # pyright: ignore
+        return self.solver.interpolation_cls
+
+    @property
+    def term_compatible_contr_kwargs(self):
+        return self.solver.term_compatible_contr_kwargs
+
+    def order(self, terms):
+        return self.solver.order(terms)
+
+    def strong_order(self, terms):
+        return self.solver.strong_order(terms)
+
+    def error_order(self, terms):
+        return self.solver.error_order(terms)
+
+    def init(self, terms, t0, t1, y0, args):
+        return self.solver.init(terms, t0, t1, y0, args)
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        (x, integrals), error, dense_info, solver_state, result = self.solver.step(
+            terms, t0, t1, y0, args, solver_state, made_jump
+        )
+        return (self.retract(x), integrals), error, dense_info, solver_state, result
+
+    def func(self, terms, t0, y0, args):
+        return self.solver.func(terms, t0, y0, args)
+
+
+def retracting(solver: diffrax.AbstractSolver, retract: Callable) -> Retracting:
+    """Wrap `solver`; its loop over stages becomes a scan, so that every derivative mode passes through it."""
+    if getattr(solver, "scan_kind", "none") is None:
+        solver = eqx.tree_at(lambda s: s.scan_kind, solver, "bounded", is_leaf=lambda leaf: leaf is None)
+    return Retracting(solver, retract)

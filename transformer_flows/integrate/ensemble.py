@@ -1,0 +1,68 @@
+"""`solve_ensemble`: many members of one flow, one after the other inside one compiled call."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, ArrayLike, Float, PyTree, Shaped
+
+from .._types import as_float
+from ..dynamics import AbstractFlow
+from ..paths import find_processes, realise
+from ._clock import knots_of_length
+from .solution import Solution
+from .solve import solve
+
+
+def solve_ensemble(
+    flow: AbstractFlow,
+    x0: PyTree[Array],
+    ts: Float[ArrayLike, "t"],
+    keys: Shaped[Array, "e ..."] | None = None,
+    *,
+    in_axes: tuple[int | None, int | None] = (None, None),
+    dt: ArrayLike | None = None,
+    **options: Any,
+) -> Solution:
+    """Solve every member; the solution has a leading member axis on everything but `ts`.
+
+    Members differ by `keys` (each draws the processes of the flow, on ts or on the steps of `dt`), by start, or by
+    weights: `in_axes=(flow, x0)` holds 0 where the argument's arrays have a leading member axis, None where it is
+    shared. Members run in turn, each as large as the machine allows, so that memory is that of one solve; member i
+    depends on its own key and start only. Other options are those of `solve`.
+
+    Raises `ValueError` if nothing tells the members apart, if member axes differ, or as `solve` does.
+    """
+    ts = as_float(ts)
+    x0 = jax.tree.map(as_float, x0)
+    flow_axis, x0_axis = in_axes
+    arrays, static = eqx.partition(flow, eqx.is_array)
+    batch = (
+        keys,
+        arrays if flow_axis == 0 else None,
+        x0 if x0_axis == 0 else None,
+    )
+    e = _members(batch)
+    if keys is None and find_processes(flow):
+        raise ValueError("the flow holds a process: pass keys, one per member, to draw it.")
+    for i in range(e if x0_axis == 0 else 1):
+        flow.check(jax.tree.map(lambda leaf, i=i: leaf[i], x0) if x0_axis == 0 else x0)
+    knots = ts if dt is None else knots_of_length(ts, dt)
+
+    def member(batch: tuple) -> Solution:
+        key, own_arrays, own_x0 = batch
+        own = eqx.combine(arrays if own_arrays is None else own_arrays, static)
+        drawn = own if key is None else realise(own, key, knots)
+        return solve(drawn, x0 if own_x0 is None else own_x0, ts, dt=dt, **options)
+
+    solution = jax.lax.map(member, batch)
+    return eqx.tree_at(lambda s: s.ts, solution, ts)
+
+
+def _members(batch: PyTree[Array]) -> int:
+    sizes = {leaf.shape[0] for leaf in jax.tree.leaves(batch)}
+    if not sizes:
+        raise ValueError("nothing tells the members apart: pass keys, or in_axes with a 0 for the flow or x0.")
+    if len(sizes) > 1 or 0 in sizes:
+        raise ValueError(f"keys, flow and x0 must have one number of members >= 1; got {sorted(sizes)}.")
+    return sizes.pop()

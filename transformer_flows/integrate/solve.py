@@ -1,0 +1,177 @@
+"""`solve`: a flow, a start and times give a solution."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, PyTree
+
+from .._checks import concrete, refuse_non_finite
+from .._types import Knots, Times, as_float
+from ..dynamics import AbstractFlow
+from ..observables import AbstractIntegral, AbstractObservable
+from ..paths import AbstractPath, find_paths, find_processes
+from ._adaptive import adaptive_steps
+from ._clock import Clock, clock_of_length, clock_on_grid
+from ._fixed import fixed_steps
+from ._observe import Observers
+from ._retraction import Retracting, retracting
+from .solution import Solution
+
+
+def solve(
+    flow: AbstractFlow,
+    x0: PyTree[Array],
+    ts: Float[ArrayLike, "t"],
+    *,
+    solver: diffrax.AbstractSolver | None = None,
+    dt: ArrayLike | None = None,
+    rtol: ArrayLike | None = None,
+    atol: ArrayLike | None = None,
+    observe: Mapping[str, AbstractObservable] | None = None,
+    states: bool = True,
+    max_steps: int = 1_000_000,
+    adjoint: diffrax.AbstractAdjoint | None = None,
+    progress_meter: diffrax.AbstractProgressMeter = diffrax.NoProgressMeter(),  # noqa: B008
+) -> Solution:
+    """Follow `flow` from `x0` at ts[0] and report at the times `ts` (increasing, dimensionless depth).
+
+    Fixed steps are taken when `dt` is given (times ts[0] + k·dt), or when a path of the flow has a grid (on its
+    knots); every derivative mode works. Otherwise steps are adaptive, to `rtol` and `atol` (1e-8 and 1e-10 in float64,
+    1e-5 and 1e-7 in float32): reverse mode works, forward mode and Hessians with `adjoint=diffrax.DirectAdjoint()`.
+    `solver` is any Diffrax solver of ODEs, kept on the manifold; None takes Euler where a path has a grid (a layer is
+    a step) and Tsit5 elsewhere. Steps end at the jumps of the paths.
+
+    `observe` names observables evaluated at `ts` inside the solve; `states=False` stores no states. An early end is
+    not an error: see `Solution.status`, `Solution.end_time`. Results have the dtype of `x0`.
+
+    Raises `ValueError` for a start that is not finite or not on the manifold (naming the token), times that do not
+    increase, a flow that still holds a process (draw it with `realise`), and options that contradict each other.
+    """
+    x0 = jax.tree.map(as_float, x0)
+    ts = _times(ts)
+    paths = _paths(flow)
+    flow.check(x0)
+    observe = dict(observe or {})
+    fixed = _fixed_clock(ts, dt, paths, rtol=rtol, atol=atol, adjoint=adjoint)
+    on_grid = any(path.grid is not None for path in paths)
+    if fixed is None:
+        _refuse_jumping_integrals(observe, paths)
+    default = diffrax.Euler() if on_grid else diffrax.Tsit5()
+    wrapped = retracting(default if solver is None else solver, flow.manifold.retract)
+    double = jnp.result_type(*jax.tree.leaves(x0)) == jnp.float64
+    return _solve(
+        flow,
+        x0,
+        ts,
+        fixed,
+        wrapped,
+        observe,
+        as_float(rtol if rtol is not None else (1e-8 if double else 1e-5)),
+        as_float(atol if atol is not None else (1e-10 if double else 1e-7)),
+        progress_meter,
+        states=states,
+        max_steps=max_steps,
+        adjoint=diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
+        fresh_start=on_grid,
+        jumps=_jumps(paths, ts),
+    )
+
+
+@eqx.filter_jit
+def _solve(
+    flow: AbstractFlow,
+    x0: PyTree[Array],
+    ts: Times,
+    clock: Clock | None,
+    solver: Retracting,
+    observe: dict[str, AbstractObservable],
+    rtol: Array,
+    atol: Array,
+    progress_meter: diffrax.AbstractProgressMeter,
+    *,
+    states: bool,
+    max_steps: int,
+    adjoint: diffrax.AbstractAdjoint,
+    fresh_start: bool,
+    jumps: Knots | None,
+) -> Solution:
+    x0 = flow.manifold.retract(x0)
+    observers = Observers(observe, states, flow, ts[0], x0)
+    if clock is not None:
+        saved, status, end_time, stats = fixed_steps(
+            flow, x0, ts, clock, solver, observers, progress_meter, fresh_start
+        )
+    else:
+        saved, status, end_time, stats = adaptive_steps(
+            flow, x0, ts, solver, observers, progress_meter, jumps, rtol, atol, max_steps, adjoint
+        )
+    trajectory, observed = saved
+    return Solution(ts, trajectory, observed, status, end_time, stats)
+
+
+def _times(ts: Any) -> Times:
+    ts = as_float(ts)
+    if ts.ndim != 1 or ts.shape[0] < 2:
+        raise ValueError(f"ts must be at least two times in one dimension; got shape {ts.shape}.")
+    refuse_non_finite(ts, "ts")
+    value = concrete(ts)
+    if value is not None and not (np.diff(value) > 0).all():
+        k = int(np.flatnonzero(np.diff(value) <= 0)[0])
+        raise ValueError(f"ts must increase; got ts[{k}] = {value[k]} and ts[{k + 1}] = {value[k + 1]}.")
+    return ts
+
+
+def _paths(flow: AbstractFlow) -> list[AbstractPath]:
+    processes = find_processes(flow)
+    if processes:
+        raise ValueError(
+            f"the flow holds a {type(processes[0]).__name__} that is not drawn yet. Draw it first: "
+            "solve(realise(flow, key, ts), x0, ts), or use solve_ensemble with keys."
+        )
+    return find_paths(flow)
+
+
+def _fixed_clock(ts: Times, dt: Any, paths: list[AbstractPath], *, rtol, atol, adjoint) -> Clock | None:
+    """The clock of fixed steps, or None for adaptive ones."""
+    adaptive = {name: v for name, v in {"rtol": rtol, "atol": atol, "adjoint": adjoint}.items() if v is not None}
+    for name in ("rtol", "atol"):
+        value = concrete(adaptive.get(name))
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive and finite; got {value}.")
+    if dt is not None:
+        value = concrete(dt)
+        if value is not None and not (value.ndim == 0 and np.isfinite(value) and value > 0):
+            raise ValueError(f"dt must be one positive finite number; got {value}.")
+        if adaptive:
+            raise ValueError(f"dt asks for fixed steps, {next(iter(adaptive))} for adaptive ones; give one of them.")
+        return clock_of_length(ts, dt, _jumps(paths, ts))
+    gridded = [path for path in paths if path.grid is not None]
+    rough = [path for path in gridded if path.jumps is None and path.derivative(ts[0]) is None]
+    if adaptive and rough:
+        raise ValueError(
+            f"{type(rough[0]).__name__} moves by noise, which adaptive steps cannot resolve; omit "
+            f"{next(iter(adaptive))} to step on its knots, or pass its piecewise-linear view, path.smoothed()."
+        )
+    if adaptive or not gridded:
+        return None
+    grid = gridded[0].grid if len(gridded) == 1 else jnp.sort(jnp.concatenate([path.grid for path in gridded]))
+    return clock_on_grid(ts, grid)
+
+
+def _jumps(paths: list[AbstractPath], ts: Times) -> Knots | None:
+    jumps = [path.jumps for path in paths if path.jumps is not None and path.jumps.shape[0]]
+    return jnp.sort(jnp.concatenate([jump.astype(ts.dtype) for jump in jumps])) if jumps else None
+
+
+def _refuse_jumping_integrals(observe: dict[str, AbstractObservable], paths: list[AbstractPath]) -> None:
+    integrals = [name for name, obs in observe.items() if isinstance(obs, AbstractIntegral)]
+    if integrals and any(path.jumps is not None for path in paths):
+        raise ValueError(
+            f"observable {integrals[0]!r} adds up the jumps of the weights, which needs fixed steps: pass dt, or omit "
+            "rtol and atol to step on the knots."
+        )

@@ -1,0 +1,23 @@
+"""The transformer: heads, kinds of attention, masks, and the backends that evaluate them."""
+
+from .backends import (
+    AbstractBackend as AbstractBackend,
+    Blockwise as Blockwise,
+    Dense as Dense,
+    choose_backend as choose_backend,
+)
+from .heads import (
+    AbstractHeads as AbstractHeads,
+    Heads as Heads,
+    TiedHeads as TiedHeads,
+    random_symmetric as random_symmetric,
+)
+from .kinds import (
+    AbstractKind as AbstractKind,
+    Hardmax as Hardmax,
+    Softmax as Softmax,
+    Unnormalised as Unnormalised,
+)
+from .masks import AbstractMask as AbstractMask, Causal as Causal, Padding as Padding
+from .measure import Measure as Measure
+from .tilt import Tilt as Tilt, apply_heads as apply_heads, queries as queries

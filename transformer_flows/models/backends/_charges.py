@@ -1,0 +1,74 @@
+"""What every backend shares: a measure and its values as charges on the points, and sums turned into results.
+
+A charge is w·(values, 1): one thin product of the exponentials with the charges gives numerator and mass together.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ..masks import AbstractMask
+from ..measure import Measure
+
+
+class Charges(eqx.Module):
+    """Points `(m, d)` with their charges, rows of `charges` `(c, m)`: the weighted values, then the weights.
+
+    `exists` `(m,)` is False at points that carry no mass (None: all do). `log_count` is what the log mass loses
+    because uniform weights were left at 1.
+    """
+
+    points: Float[Array, "m d"]
+    charges: Float[Array, "c m"]
+    exists: Bool[Array, "m"] | None
+    log_count: Float[Array, ""]
+
+
+def charges(measure: Measure, values: Float[Array, "m v"], mask: AbstractMask | None, dtype: jnp.dtype) -> Charges:
+    """The charges of a measure, in the dtype of the queries; zero at points that do not exist."""
+    points, values = measure.points.astype(dtype), values.astype(dtype)
+    exists = existing(measure, mask)
+    m = points.shape[0]
+    if measure.weights is None:
+        weights = jnp.ones(m, dtype)
+        count = jnp.asarray(m) if exists is None else jnp.maximum(jnp.sum(exists), 1)
+        log_count = jnp.log(count.astype(dtype))
+    else:
+        weights = measure.weights.astype(dtype)
+        log_count = jnp.zeros((), dtype)
+    rows = weights[None] * jnp.concatenate([values.T, jnp.ones((1, m), dtype)])
+    rows = rows if exists is None else jnp.where(exists[None], rows, 0)
+    return Charges(points, rows, exists, log_count)
+
+
+def existing(measure: Measure, mask: AbstractMask | None) -> Bool[Array, "m"] | None:
+    """Which points carry mass: those the measure has, and the mask says exist (None: all)."""
+    exists = None if mask is None else mask.existing
+    if measure.mask is None or exists is None:
+        return measure.mask if exists is None else exists
+    return measure.mask & exists
+
+
+def visible(
+    exists: Bool[Array, "m"] | None, mask: AbstractMask | None, query_index: Int[Array, "r"], m: int
+) -> Bool[Array, "#r m"] | None:
+    """Which points the queries see (None: all of them)."""
+    if mask is None:
+        return None if exists is None else exists[None]
+    seen = mask(query_index[:, None], jnp.arange(m)[None])
+    return seen if exists is None else seen & exists[None]
+
+
+def results(
+    sums: Float[Array, "h r c"], shift: Float[Array, "h r"], log_count: Float[Array, ""]
+) -> tuple[Float[Array, "h r"], Float[Array, "h r v"]]:
+    """Log mass and mean from Σ_j e^{score - shift} charge_j. Where the mass is exactly 0: -inf and 0.
+
+    The guarded mass keeps the derivatives of such a query at zero instead of NaN.
+    """
+    mass = sums[..., -1]
+    empty = mass == 0
+    guarded = jnp.where(empty, 1, mass)
+    log_mass = jnp.where(empty, -jnp.inf, jnp.log(guarded) + shift - log_count)
+    mean = jnp.where(empty[..., None], 0, sums[..., :-1] / guarded[..., None])
+    return log_mass, mean

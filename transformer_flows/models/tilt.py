@@ -1,0 +1,60 @@
+"""The tilted sums of every head at every token, and what follows from them alone.
+
+With Z_h(x_i)/n the mass of head h at token i, these are the objects of spec sections "Geometry" and "Two flows":
+mobility, effective mobility, interaction energy and the gradient of its first variation.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.nn import logsumexp
+from jaxtyping import Array, Float
+
+from .._types import Scalar, Tokens
+from .heads import AbstractHeads
+
+
+class Tilt(eqx.Module):
+    """Log mass log ∫ e^{⟨Bx,y⟩} dμ(y) `(h, n)` and tilted means of the attended values `(h, n, v)` at the tokens.
+
+    `token_weights` `(n,)` is the measure μ itself: 1/n per token, 0 for tokens that do not exist.
+    """
+
+    log_mass: Float[Array, "h n"]
+    mean: Float[Array, "h n v"]
+    token_weights: Float[Array, "n"]
+
+    @property
+    def mobility(self) -> Float[Array, "h n"]:
+        """Head mobility m_μ(x, θ) = ∫ e^{⟨x, D_θ y⟩} dμ(y)."""
+        return jnp.exp(self.log_mass)
+
+    @property
+    def effective_mobility(self) -> Float[Array, "n"]:
+        """Harmonic mean of the head mobilities, b̂(x) = (∫ m_μ(x,θ)^{-1} dΘ(θ))^{-1}."""
+        return 1.0 / jnp.mean(jnp.exp(-self.log_mass), axis=0)
+
+    @property
+    def energy(self) -> Scalar:
+        """Interaction energy E = ½ ∫∫∫ e^{⟨x, D_θ y⟩} dμ dμ dΘ."""
+        return 0.5 * self.integrate(jnp.mean(self.mobility, axis=0))
+
+    @property
+    def log_energy(self) -> Scalar:
+        """Logarithm of the energy, finite where the energy overflows."""
+        h = self.log_mass.shape[0]
+        weights = jnp.broadcast_to(self.token_weights[None], self.log_mass.shape)
+        return logsumexp(self.log_mass, b=weights) - jnp.log(2.0 * h).astype(self.log_mass.dtype)
+
+    def integrate(self, f: Float[Array, "n"]) -> Scalar:
+        """∫ f dμ."""
+        return jnp.sum(self.token_weights * f)
+
+
+def apply_heads(matrices: Float[Array, "h d d"], x: Float[Array, "h n d"]) -> Float[Array, "h n d"]:
+    """Each head's matrix times each of its vectors, at full precision on every device."""
+    return jnp.einsum("hij,hnj->hni", matrices, x, precision="highest")
+
+
+def queries(heads: AbstractHeads, x: Tokens) -> Float[Array, "h n d"]:
+    """B_h x_i: the vectors whose inner products with the keys are the scores."""
+    return jnp.einsum("hij,nj->hni", heads.score, x, precision="highest")

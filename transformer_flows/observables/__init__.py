@@ -1,0 +1,7 @@
+"""What is measured along a solve: functions of (t, x, flow)."""
+
+from ._observable import AbstractIntegral as AbstractIntegral, AbstractObservable as AbstractObservable
+from .balance import Balance as Balance, EnergyBalance as EnergyBalance
+from .clusters import ClusterCount as ClusterCount
+from .energy import Dissipation as Dissipation, Energy as Energy, LogEnergy as LogEnergy, Slope as Slope
+from .spread import Diameter as Diameter, OrderParameter as OrderParameter, PairwiseCosine as PairwiseCosine

@@ -1,0 +1,127 @@
+"""The energy balance of a flow whose weights move: every term that changes the energy, and what is left over."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import Scalar, Tokens
+from ..dynamics import AttentionFlow
+from ..models import AbstractHeads, Tilt
+from ._observable import AbstractIntegral
+from .energy import dissipation
+
+
+class Balance(NamedTuple):
+    """Terms of E_T − E_0 = weight_drift + ito + martingale − dissipation + residual, each accumulated from the start.
+
+    `remainder` is the realised second-order term of the noise minus its expectation `ito`: it has mean zero and is
+    what keeps `residual` at order 1/2 along one noise path. `pathwise_residual` closes at order 1 on every path.
+    """
+
+    energy_change: Float[Array, "*t"]
+    weight_drift: Float[Array, "*t"]
+    ito: Float[Array, "*t"]
+    martingale: Float[Array, "*t"]
+    dissipation: Float[Array, "*t"]
+    remainder: Float[Array, "*t"]
+    residual: Float[Array, "*t"]
+
+    @property
+    def pathwise_residual(self) -> Float[Array, "*t"]:
+        """The residual with the realised second-order term in place of the expected one."""
+        return self.residual - self.remainder
+
+
+class _Terms(NamedTuple):
+    weight_drift: Scalar
+    ito: Scalar
+    martingale: Scalar
+    dissipation: Scalar
+    remainder: Scalar
+
+
+class EnergyBalance(AbstractIntegral):
+    """The energy balance with moving weights (spec/1, "Energy balance"), a `Balance` of scalars.
+
+    Smooth weights and the dissipation S are integrated by the solver at its own order. Weights driven by noise enter
+    by sums over the steps with the left point (Itô): drift f(D_k)Δt, noise gΔW = D_{k+1} − D_k − f(D_k)Δt. At a jump
+    of the weights `weight_drift` takes E(x, D⁺) − E(x, D⁻) exactly.
+    """
+
+    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+        return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
+
+    def rate(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> _Terms:
+        heads = flow.heads(t, x)
+        tilt = flow.tilt(heads, x, x)
+        zero = jnp.zeros((), x.dtype)
+        derivative = flow.weights.derivative(t)
+        drift = zero if derivative is None else _first_order(x, tilt, _cast(derivative, x))
+        return _Terms(drift, zero, zero, dissipation(flow, t, x, heads, tilt), zero)
+
+    def jump(self, t0: Scalar, t1: Scalar, x0: Tokens, x1: Tokens, flow: AttentionFlow) -> _Terms | None:
+        if flow.weights.jumps is not None:
+            return _at_jump(t0, t1, x1, flow)
+        if flow.weights.grid is None or flow.weights.derivative(t0) is not None:
+            return None  # the weights move smoothly: `rate` has it all
+        return _noise_step(t0, t1, x0, flow)
+
+    def report(self, first: Scalar, now: Scalar, total: _Terms) -> Balance:
+        change = now - first
+        explained = total.weight_drift + total.ito + total.martingale - total.dissipation
+        return Balance(
+            energy_change=change,
+            weight_drift=total.weight_drift,
+            ito=total.ito,
+            martingale=total.martingale,
+            dissipation=total.dissipation,
+            remainder=total.remainder,
+            residual=change - explained,
+        )
+
+
+def _noise_step(t0: Scalar, t1: Scalar, x: Tokens, flow: AttentionFlow) -> _Terms:
+    """Itô sums of one step: first order in both parts of the increment, second order expected and realised."""
+    n, d = x.shape
+    heads = flow.heads(t0, x)
+    values = jnp.concatenate([x, (x[:, :, None] * x[:, None, :]).reshape(n, d * d)], axis=-1)
+    tilt = flow.tilt(heads, x, values)
+    first = Tilt(tilt.log_mass, tilt.mean[..., :d], tilt.token_weights)
+    second = tilt.mean[..., d:].reshape(*tilt.log_mass.shape, d, d)
+    step = flow.weights.increment(t0, t1)
+    drift, noise = _cast(step.drift, x), _cast(step.martingale, x)
+    ito = 0.25 * _average(tilt, heads.noise_square(x, second) * step.variance.astype(x.dtype))
+    whole = jnp.einsum("hij,nj->hni", drift.score + noise.score, x, precision="highest")
+    realised = 0.25 * _average(tilt, jnp.einsum("hni,hnij,hnj->hn", whole, second, whole, precision="highest"))
+    return _Terms(
+        weight_drift=_first_order(x, first, drift),
+        ito=ito,
+        martingale=_first_order(x, first, noise),
+        dissipation=jnp.zeros((), x.dtype),
+        remainder=realised - ito,
+    )
+
+
+def _at_jump(t0: Scalar, t1: Scalar, x1: Tokens, flow: AttentionFlow) -> _Terms:
+    """The energy gained when the weights jump at the end of the step; zero where they do not."""
+    before, after = flow.heads(jnp.nextafter(t1, t0), x1), flow.heads(t1, x1)
+    gain = flow.tilt(after, x1, x1[:, :0]).energy - flow.tilt(before, x1, x1[:, :0]).energy
+    zero = jnp.zeros((), x1.dtype)
+    return _Terms(gain, zero, zero, zero, zero)
+
+
+def _first_order(x: Tokens, tilt: Tilt, change: AbstractHeads) -> Scalar:
+    """(1/2Hn²) Σ e^{⟨x_i,D x_j⟩} ⟨x_i, ΔD x_j⟩ for a change ΔD of the scores."""
+    moved = jnp.einsum("hij,nj->hni", change.score, x, precision="highest")
+    return 0.5 * _average(tilt, jnp.sum(moved * tilt.mean, axis=-1))
+
+
+def _average(tilt: Tilt, f: Float[Array, "h n"]) -> Scalar:
+    """Mean over heads and tokens of the mass times `f`."""
+    return tilt.integrate(jnp.mean(tilt.mobility * f, axis=0))
+
+
+def _cast(heads: AbstractHeads, x: Tokens) -> AbstractHeads:
+    return jax.tree.map(lambda leaf: leaf.astype(x.dtype), heads)

@@ -1,0 +1,47 @@
+"""How many clusters the tokens form."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import ArrayLike
+
+from .._types import Scalar, Tokens, as_float
+from ..dynamics import AttentionFlow
+from ._observable import AbstractObservable
+from ._pairs import existing_tokens
+
+
+class ClusterCount(AbstractObservable):
+    """Number of connected components of the graph that joins tokens closer than `radius` (geodesic), a scalar.
+
+    A floating number, so that it can be NaN after an early end. Piecewise constant: its gradient is zero.
+    """
+
+    radius: Scalar
+
+    def __init__(self, radius: ArrayLike = 0.1):
+        self.radius = as_float(radius)
+
+    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+        x = jax.lax.stop_gradient(x)
+        exists = existing_tokens(x, flow)
+        radius = jax.lax.stop_gradient(self.radius).astype(x.dtype)
+        distance = flow.manifold.distance(x[:, None, :], x[None, :, :])
+        joined = (distance < radius) & exists[:, None] & exists[None, :]
+        labels = _smallest_reachable(joined)
+        return jnp.sum(exists & (labels == jnp.arange(x.shape[0]))).astype(x.dtype)
+
+
+def _smallest_reachable(joined):
+    """For every token the smallest index in its component: labels spread along edges, then jump to their label's."""
+    n = joined.shape[0]
+    index = jnp.arange(n)
+
+    def spread(carry):
+        labels, _ = carry
+        seen = jnp.min(jnp.where(joined, labels[None, :], n), axis=1)
+        new = jnp.minimum(labels, seen)
+        new = new[new]
+        return new, jnp.any(new != labels)
+
+    labels, _ = jax.lax.while_loop(lambda carry: carry[1], spread, (index, jnp.array(True)))
+    return labels

@@ -1,0 +1,70 @@
+"""The absolute clock of noise: where times lie among the intervals of one `unit` and their halvings.
+
+A time is (interval, position, weight): interval k = [k, k+1) in units, `position` the cell of length unit/2^levels
+within it, `weight` in [0, 1) the place within that cell. A time within rounding of a multiple of unit/2^j counts as
+that multiple, so the times 0.005·k are knots of a clock of unit 0.64 whatever their last bits are.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._checks import concrete
+from .._types import Times
+
+# Rounding errors of a time that came from a product or a sum, in units of its last place.
+_ROUNDING = 4
+
+
+class Places(eqx.Module):
+    """Places of times, and how much of the noise they need: `levels` halvings of the first `intervals` units.
+
+    `intervals` is None where the times are traced: the number is not known then.
+    """
+
+    interval: Int[Array, "s"]
+    position: Int[Array, "s"]
+    weight: Float[Array, "s"]
+    levels: int = eqx.field(static=True)
+    intervals: int | None = eqx.field(static=True)
+
+
+def places(ts: Times, unit: float, depth: int) -> Places:
+    """Places of `ts`; no more levels than `depth`, fewer where the times are known and need fewer."""
+    eps = _ROUNDING * float(jnp.finfo(ts.dtype).eps)
+    known = concrete(ts)
+    if known is None:
+        units, _ = _snap(ts / unit, eps, depth, jnp)
+        interval, position, weight = _split(units, depth, jnp)
+        return Places(interval, position, weight, depth, None)
+    units, levels = _snap(known.astype(np.float64) / unit, eps, depth, np)
+    most = int(levels.max())
+    interval, position, weight = _split(units, most, np)
+    return Places(
+        jnp.asarray(interval, jnp.int32),
+        jnp.asarray(position, jnp.int32),
+        jnp.asarray(weight, ts.dtype),
+        most,
+        int(interval.max()) + 1,
+    )
+
+
+def _snap(units: Any, eps: float, depth: int, xp: Any) -> tuple[Any, Any]:
+    """Times in units, moved to the coarsest multiple of 2^-j (j <= depth) within rounding, and that j."""
+    snapped, levels = units, xp.full(units.shape, depth)
+    for j in range(depth, -1, -1):
+        nearest = xp.round(units * 2**j) / 2**j
+        same = xp.abs(units - nearest) <= eps * units
+        snapped = xp.where(same, nearest, snapped)
+        levels = xp.where(same, j, levels)
+    return snapped, levels
+
+
+def _split(units: Any, levels: int, xp: Any) -> tuple[Any, Any, Any]:
+    interval = xp.floor(units)
+    cells = (units - interval) * 2**levels
+    position = xp.floor(cells)
+    return interval.astype(xp.int32), position.astype(xp.int32), cells - position

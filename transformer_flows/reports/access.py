@@ -1,0 +1,75 @@
+"""How a report reads a Dataset: the variables it knows, and the few ways in which they are looked up.
+
+Moving heads, dimensions in this order:
+
+    tokens                                     (heads, frame_t, token, axis)   of path 0; attribute `snapshots`: times
+    slope, dissipation_rate, energy            (heads, path, t)                G², S, E
+    clusters, order_parameter, diameter        (heads, path, t)
+    balance_energy_change, …_weight_drift, …_ito, …_martingale, …_dissipation, …_remainder, …_residual
+                                               (heads, path, t)                accumulated from t = 0
+    mean_slope                                 (heads, path)                   mean of G² after settling
+    attributes power_prefactor, power_exponent, power_exponent_low, power_exponent_high
+
+Equiangular tokens: `cosine`, `cosine_predicted` (law, beta, t); `hitting_time`, `hitting_time_predicted` (law, beta).
+Clustering diagram: `clustered` (d, beta, t); `clustering_time_predicted` (d, beta).
+
+All are optional. Values that a run did not reach are NaN.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+
+DEPTH = "depth $t$ (dimensionless)"
+
+
+def values(data: xr.Dataset, name: str, *dims: str) -> Float[np.ndarray, "..."]:
+    """Return variable `name` as a floating array with the dimensions in the order `dims`."""
+    array = data[name].transpose(*dims).to_numpy()
+    return array if np.issubdtype(array.dtype, np.floating) else array.astype(float)
+
+
+def curves(data: xr.Dataset, name: str) -> Float[np.ndarray, "heads path t"]:
+    """Return a quantity that every path has at every time."""
+    return values(data, name, "heads", "path", "t")
+
+
+def coordinate(data: xr.Dataset, name: str) -> Float[np.ndarray, "_"]:
+    """Return a coordinate as a floating array; without one, 0, 1, 2, …"""
+    return data[name].to_numpy().astype(float)
+
+
+def cases(data: xr.Dataset, dim: str, symbol: str) -> list[str]:
+    """Return labels such as `H = 10` for the entries along `dim`."""
+    return [f"{symbol} = {value:g}" for value in coordinate(data, dim)]
+
+
+def present(data: xr.Dataset, names: Iterable[str]) -> list[str]:
+    """Return the names that are variables of `data`, in the order asked for."""
+    return [name for name in names if name in data.data_vars]
+
+
+def mean_over_paths(array: Float[np.ndarray, "*case path t"]) -> Float[np.ndarray, "*case t"]:
+    """Return the arithmetic mean over the paths that are finite; NaN where none is.
+
+    `numpy.nanmean` gives the same numbers and a warning for an empty slice, which is no fault here.
+    """
+    finite = np.isfinite(array)
+    count = finite.sum(axis=-2)
+    total = np.where(finite, array, 0.0).sum(axis=-2)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def snapshot_frames(tokens: xr.DataArray) -> Int[np.ndarray, "k"]:
+    """Return the indices of the frames nearest to the times in the attribute `snapshots`.
+
+    Without the attribute: four frames evenly spread, the first and the last among them.
+    """
+    times = tokens["frame_t"].to_numpy().astype(float)
+    wanted = tokens.attrs.get("snapshots")
+    if wanted is None:
+        return np.unique(np.linspace(0, times.size - 1, min(4, times.size)).round().astype(int))
+    nearest = [int(np.abs(times - time).argmin()) for time in np.atleast_1d(np.asarray(wanted, float))]
+    return np.asarray(list(dict.fromkeys(nearest)), int)

@@ -1,0 +1,95 @@
+"""Which figures there are, and which variables each needs: the one place that decides what a report shows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import xarray as xr
+from matplotlib.figure import Figure
+
+from .balance import plot_balance
+from .diagram import plot_diagram
+from .equiangular import plot_equiangular, plot_hitting_times
+from .snapshots import plot_snapshots
+from .sweep import plot_sweep
+from .time_series import plot_clusters, plot_energy, plot_slope
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: its file name, its function, its caption, and the variables without which it is not drawn."""
+
+    name: str
+    plot: Callable[[xr.Dataset], Figure]
+    caption: str
+    needs: tuple[str, ...] = ()
+    needs_one_of: tuple[str, ...] = ()
+
+    def fed_by(self, data: xr.Dataset) -> bool:
+        """Say whether the variables are there and none of them is empty."""
+        there = {name for name, variable in data.data_vars.items() if variable.size}
+        return there.issuperset(self.needs) and (not self.needs_one_of or not there.isdisjoint(self.needs_one_of))
+
+
+DRAWINGS = (
+    Drawing(
+        "snapshots",
+        plot_snapshots,
+        "Tokens of the first path; the colour follows the token. On S² the far side of the sphere is faint, and tokens "
+        "that coincide hide one another. In more than three dimensions: share of all pairs by cosine.",
+        needs=("tokens",),
+    ),
+    Drawing(
+        "slope",
+        plot_slope,
+        "G², the squared metric derivative, and S, the rate at which the flow lowers the energy. They agree for one "
+        "head; for more, S may be negative, and such values do not show on the log axis.",
+        needs_one_of=("slope", "dissipation_rate"),
+    ),
+    Drawing(
+        "sweep",
+        plot_sweep,
+        "Mean of G² over t after settling, for each path and averaged over paths, with the fitted power law. The band "
+        "shows the interval of the exponent.",
+        needs=("mean_slope",),
+    ),
+    Drawing(
+        "balance",
+        plot_balance,
+        "Above, the accumulated terms of the energy balance on the first path. Below, what is left over: every path "
+        "thin, root mean square over paths bold. “Closed on every path” subtracts the remainder of the weight noise, "
+        "whose mean is zero. The dotted line is the energy change itself.",
+        needs=("balance_energy_change", "balance_dissipation"),
+    ),
+    Drawing("energy", plot_energy, "Interaction energy of tokens and weights over depth.", needs=("energy",)),
+    Drawing(
+        "clusters",
+        plot_clusters,
+        "Number of clusters, length of the mean token, and largest distance of two tokens over depth.",
+        needs_one_of=("clusters", "order_parameter", "diameter"),
+    ),
+    Drawing(
+        "equiangular",
+        plot_equiangular,
+        "Common cosine of tokens that start at equal angles: the simulation (thin) over the solution of the scalar "
+        "equation (pale), and the distance of the two.",
+        needs=("cosine", "cosine_predicted"),
+    ),
+    Drawing(
+        "hitting_times",
+        plot_hitting_times,
+        "Depth at which the cosine reaches its level, simulated (dots) and predicted (lines).",
+        needs=("hitting_time", "hitting_time_predicted"),
+    ),
+    Drawing(
+        "clustering_diagram",
+        plot_diagram,
+        "Probability that two tokens have a cosine of at least 0.999 at depth t, with the time predicted by the scalar "
+        "equation.",
+        needs=("clustered",),
+    ),
+)
+
+
+def figures(data: xr.Dataset) -> dict[str, Figure]:
+    """Return every figure that the variables of `data` can feed, by name, in the order of a report."""
+    return {drawing.name: drawing.plot(data) for drawing in DRAWINGS if drawing.fed_by(data)}

@@ -1,0 +1,77 @@
+"""Tables of the page as HTML; all text is escaped here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .table import Summary, number
+
+GOOD = {"true", "pass", "passed", "holds", "confirmed", "agrees", "ok"}
+BAD = {"false", "fail", "failed", "fails", "refuted", "disagrees"}
+
+
+def summary_table(summary: Summary) -> str:
+    """Return the summary; a remark where the run has none."""
+    if not summary.rows:
+        return '<p class="notes">This run has no quantities to summarise.</p>'
+    head = "<th></th>" + "".join(f'<th class="number">{escape(column)}</th>' for column in summary.columns)
+    rows = [
+        f'<tr><th scope="row">{escape(label)}</th>'
+        + "".join(f'<td class="number">{escape(cell)}</td>' for cell in cells)
+        for label, cells in summary.rows
+    ]
+    notes = "".join(f'<p class="notes">{escape(note)}</p>' for note in summary.notes)
+    return _table(head, rows) + notes
+
+
+def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Return the claims: what was said, what was predicted, what was measured, and the verdict."""
+    names = ("source", "statement", "predicted", "measured", "interval", "verdict")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    return _table(head, [_claim(claim) for claim in claims])
+
+
+def _claim(claim: Mapping[str, Any]) -> str:
+    low, high = (text(claim.get(end)) for end in ("low", "high"))
+    interval = f"[{low}, {high}]" if low or high else ""
+    verdict = text(claim.get("verdict"))
+    kind = "good" if verdict.lower() in GOOD else "bad" if verdict.lower() in BAD else ""
+    cells = [text(claim.get(name)) for name in ("source", "statement", "predicted", "measured")] + [interval]
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + f'<td class="{kind}">{escape(verdict)}</td>'
+
+
+def settings_table(settings: Mapping[str, Any]) -> str:
+    """Return nested settings as one row per value, with dotted names as in the configuration file."""
+    rows = [f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td>' for name, value in flatten(settings)]
+    return _table("", rows) if rows else '<p class="notes">None.</p>'
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield dotted name and text of every value that is not itself a non-empty mapping."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", text(value, exact=True)
+
+
+def text(value: Any, *, exact: bool = False) -> str:
+    """Return a value as a reader expects it: no quotes, arrays as lists, None as nothing; floats short unless `exact`."""
+    if value is None:
+        return ""
+    if isinstance(value, np.ndarray) or (hasattr(value, "tolist") and not isinstance(value, str)):
+        return text(value.tolist(), exact=exact)
+    if isinstance(value, float):
+        return repr(value) if exact else number(value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return "[" + ", ".join(text(item, exact=exact) for item in value) + "]"
+    return str(value)
+
+
+def _table(head: str, rows: Sequence[str]) -> str:
+    header = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return (
+        f'<div class="wide"><table>{header}<tbody>' + "".join(f"{row}</tr>" for row in rows) + "</tbody></table></div>"
+    )

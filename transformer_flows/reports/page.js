@@ -1,0 +1,18 @@
+// Shows one number of heads at a time. The JSON is read afresh each time, so nothing that the player writes into
+// a figure is seen when the same figure is shown again; the eye's position is carried over for comparison.
+(() => {
+  const place = document.getElementById("tokens");
+  const choice = document.getElementById("heads");
+  const show = (index) => {
+    const figure = JSON.parse(document.getElementById("tokens-" + index).textContent);
+    const scene = place._fullLayout && place._fullLayout.scene;
+    if (scene && scene._scene && figure.layout.scene) figure.layout.scene.camera = scene._scene.getCamera();
+    if (place.data) Plotly.purge(place);
+    Plotly.newPlot(place, {
+      data: figure.data, layout: figure.layout, frames: figure.frames,
+      config: { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "sendDataToCloud"] },
+    });
+  };
+  if (choice) choice.addEventListener("change", () => show(choice.value));
+  show(choice ? choice.value : "0");
+})();

@@ -1,0 +1,120 @@
+"""The look of every figure: one rc context, colour-blind safe colours, one way to make a PNG."""
+
+import contextlib
+import functools
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec
+
+import matplotlib as mpl
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+
+INK = "#262b33"
+MUTED = "#6b7480"
+RULE = "#e4e7eb"
+# Okabe and Ito's palette without yellow, which is lost on white.
+CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SEQUENTIAL = "viridis"
+
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
+    "mathtext.fontset": "dejavusans",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 7.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.formatter.use_mathtext": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "figure.titlesize": 12.5,
+    "figure.titleweight": "bold",
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.dpi": 160,
+}
+
+
+@contextlib.contextmanager
+def context() -> Iterator[None]:
+    """Give matplotlib its defaults plus `STYLE` for a while, whatever the user's own settings are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Run a plot function inside `context`, so that global settings are neither used nor changed."""
+
+    @functools.wraps(plot)
+    def run(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with context():
+            return plot(*args, **kwargs)
+
+    return run
+
+
+def blank(rows: int, columns: int, *, panel: tuple[float, float], **kwargs: Any) -> tuple[Figure, np.ndarray]:
+    """Return a figure outside pyplot's registry, and its axes as an array (rows, columns); `panel` is in inches."""
+    figure = Figure(figsize=(columns * panel[0], rows * panel[1]), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
+
+
+def axes_or_blank(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure, Axes]:
+    """Return the axes a caller gave with the figure that holds them, or a new pair."""
+    if ax is None:
+        figure, axes = blank(1, 1, panel=size)
+        return figure, axes[0, 0]
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure, ax
+
+
+def categorical(count: int) -> list[str]:
+    """Return `count` colours for unordered cases; beyond the palette, evenly spaced sequential ones."""
+    return list(CATEGORICAL[:count]) if count <= len(CATEGORICAL) else sequential(count)
+
+
+def sequential(count: int, high: float = 0.88) -> list[str]:
+    """Return `count` colours for ordered cases, from dark to light, stopping short of pale yellow."""
+    return [to_hex(colour) for colour in mpl.colormaps[SEQUENTIAL](np.linspace(0.0, high, count))]
+
+
+def positive(array: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Return the values that a log axis can show, NaN elsewhere."""
+    with np.errstate(invalid="ignore"):
+        return np.where(array > 0, array, np.nan)
+
+
+def note(ax: Axes, text: str) -> None:
+    """Write a small remark in the lower left corner."""
+    ax.text(0.015, 0.02, text, transform=ax.transAxes, fontsize=7.5, color=MUTED, va="bottom")
+
+
+def png(figure: Figure, title: str = "") -> bytes:
+    """Return the figure as PNG; `title` goes to the file's metadata, so that a copied picture keeps its origin."""
+    buffer = io.BytesIO()
+    with context():
+        figure.savefig(buffer, format="png", metadata={"Title": title} if title else {})
+    return buffer.getvalue()
