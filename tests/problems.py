@@ -20,9 +20,6 @@ class LinearFlow(tfl.AbstractFlow):
     def __call__(self, t, x):
         return self.manifold.project(x, x @ self.A.T)
 
-    def check(self, x0):
-        return None
-
     def exact(self, t, x0):
         moved = np.asarray(x0) @ scipy.linalg.expm(t * np.asarray(self.A)).T
         return moved / np.linalg.norm(moved, axis=-1, keepdims=True)
@@ -35,9 +32,6 @@ class PowerFlow(tfl.AbstractFlow):
 
     def __call__(self, t, x):
         return x**2
-
-    def check(self, x0):
-        return None
 
 
 @dataclass(frozen=True)
@@ -112,6 +106,3 @@ class CountingFlow(tfl.AbstractFlow):
     def __call__(self, t, x):
         self.counter.append(None)
         return self.inner(t, x)
-
-    def check(self, x0):
-        return self.inner.check(x0)

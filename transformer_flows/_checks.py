@@ -1,11 +1,13 @@
 """Checks of arguments before any computation. A traced array is never checked here: its value is not known yet."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
 
-def concrete(x: ArrayLike | None) -> np.ndarray | None:
+def concrete(x: ArrayLike | Sequence[float] | None) -> np.ndarray | None:
     """`x` on the host, or None where it is traced (or None)."""
     return None if x is None or isinstance(x, jax.core.Tracer) else np.asarray(x)
 

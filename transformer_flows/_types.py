@@ -3,16 +3,18 @@
 `n` tokens, `d` ambient dimension, `h` heads, `t` times, `s` knots, `r` queries, `m` attended points.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, Real
 
 Scalar = Float[Array, ""]
 Tokens = Float[Array, "n d"]
 HeadMatrices = Float[Array, "h d d"]
 Times = Float[Array, "t"]
+TimesLike = Real[ArrayLike, "t"] | Sequence[float]
 Knots = Float[Array, "s"]
 Valid = Bool[Array, "n"]
 Key = PRNGKeyArray
@@ -25,6 +27,7 @@ __all__ = [
     "Knots",
     "Scalar",
     "Times",
+    "TimesLike",
     "Tokens",
     "Tree",
     "Valid",
@@ -32,7 +35,7 @@ __all__ = [
 ]
 
 
-def as_float(x: ArrayLike) -> Float[Array, "..."]:
+def as_float(x: ArrayLike | Sequence[float]) -> Float[Array, "..."]:
     """Return `x` as a floating array whose dtype is not weak.
 
     A Python number, an integer array and a weakly typed array would each be a new type to `jit`, hence a new

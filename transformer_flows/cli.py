@@ -43,7 +43,7 @@ def list_command() -> int:
     for path in shipped_configs():
         spec = from_dict(read_toml(path))
         table.add_row(path.stem, spec.source, spec.claim or spec.title, _duration(spec.expected_seconds))
-    Console().print(table)
+    _console().print(table)
     return 0
 
 
@@ -83,7 +83,7 @@ def verify_command(
 
     checks = select(pattern)
     _start_jax()
-    claims = verify(checks, quick=quick, console=Console())
+    claims = verify(checks, quick=quick, console=_console())
     failed = [claim.name for claim in claims if claim.verdict != "holds"]
     if failed:
         _complain(f"{len(failed)} of {len(claims)} claims fail: {', '.join(failed)}")
@@ -116,7 +116,7 @@ def _report(record: Record) -> None:
 
     if not (record.folder / PAGE).is_file():
         reports.write_report(record.data, record.config, record.provenance, record.folder)
-    console = Console()
+    console = _console()
     console.print(reports.summary(record.data))
     times = {key: record.provenance[f"{key}_seconds"] for key in ("wall", "compile", "run")}
     console.print(
@@ -130,13 +130,14 @@ def _report(record: Record) -> None:
 def _start_jax(spec: Spec | None = None) -> None:
     """Set JAX up before it touches a device: precision, and compiled code kept between processes."""
     jax.config.update("jax_enable_x64", spec is None or spec.dtype == "float64")
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.jax_compilation_cache_dir is None:  # pyright: ignore[reportAttributeAccessIssue]
         folder = _cache_folder()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             return  # nowhere to write: compile every time
         jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 def _cache_folder() -> Path:
@@ -157,6 +158,12 @@ def _default_folder(config: str) -> Path:
 
 def _has_display() -> bool:
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _console() -> Console:
+    """Standard output. In a file or a pipe, where rich would assume 80 columns, tables get more room."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=120)
 
 
 def _duration(seconds: float) -> str:

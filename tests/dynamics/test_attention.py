@@ -122,7 +122,13 @@ def test_padded_tokens_change_nothing_and_do_not_move():
     flow = tfl.AttentionFlow(tfl.Sphere(3), problem.heads, mask=tfl.Padding(jnp.arange(8) < 5))
     np.testing.assert_allclose(flow(0.0, padded)[:5], problem.flow(0.0, problem.x0), atol=1e-15)
     assert not np.any(flow(0.0, padded)[5:])
-    observe = {"E": tfl.Energy(), "G": tfl.Slope(), "S": tfl.Dissipation(), "R": tfl.OrderParameter(), "d": tfl.Diameter()}
+    observe = {
+        "E": tfl.Energy(),
+        "G": tfl.Slope(),
+        "S": tfl.Dissipation(),
+        "R": tfl.OrderParameter(),
+        "d": tfl.Diameter(),
+    }
     ts = np.array([0.0, 0.5, 1.0])
 
     def last(flow, x):

@@ -43,7 +43,8 @@ def test_adaptive_steps_stop_early_with_a_status(max_steps, status):
     assert not sol.status == "successful"
     reached = np.asarray(ts) <= float(sol.end_time)
     assert 0.1 < sol.end_time <= 1.0 + 1e-6
-    np.testing.assert_allclose(sol.states[reached, 0, 0], 1 / (1 - ts[reached]), rtol=1e-5)
+    before = np.asarray(ts) < min(1.0, float(sol.end_time))
+    np.testing.assert_allclose(sol.states[before, 0, 0], 1 / (1 - ts[before]), rtol=1e-5)
     assert np.isnan(sol.states[~reached]).all()
 
 
@@ -96,7 +97,7 @@ def test_wrong_arguments_are_refused_by_name(change, words):
 def test_a_process_that_is_not_drawn_is_refused():
     weights = tfl.OrnsteinUhlenbeck(start=tfl.Heads.tied(jnp.eye(3), sign=-1), mean=jnp.eye(3), rate=1.0, noise=1.0)
     flow = tfl.AttentionFlow(SPHERE, weights)
-    with pytest.raises(ValueError, match=r"OrnsteinUhlenbeck .* realise"):
+    with pytest.raises(ValueError, match=r"not drawn yet, OrnsteinUhlenbeck.*realise"):
         tfl.solve(flow, PROBLEM.x0, [0.0, 1.0])
     drawn = tfl.realise(flow, jr.key(0), jnp.linspace(0.0, 1.0, 11))
     with pytest.raises(ValueError, match="smoothed"):

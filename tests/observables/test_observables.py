@@ -93,7 +93,9 @@ def test_uniform_measure():
 def test_spread_observables():
     x = np.asarray(TIED.x0)
     cosines = np.clip(x @ x.T, -1, 1)[np.triu_indices(len(x), 1)]
-    np.testing.assert_allclose(tfl.OrderParameter()(ZERO, TIED.x0, TIED.flow), np.linalg.norm(x.mean(axis=0)), rtol=1e-13)
+    np.testing.assert_allclose(
+        tfl.OrderParameter()(ZERO, TIED.x0, TIED.flow), np.linalg.norm(x.mean(axis=0)), rtol=1e-13
+    )
     np.testing.assert_allclose(tfl.Diameter()(ZERO, TIED.x0, TIED.flow), np.arccos(cosines.min()), rtol=1e-10)
     quantiles = tfl.PairwiseCosine(quantiles=(0.1, 0.5))(ZERO, TIED.x0, TIED.flow)
     np.testing.assert_allclose(quantiles, np.quantile(cosines, [0.1, 0.5]), rtol=1e-12)

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import Scalar, Tokens
+from .._types import Scalar, Tokens, Valid
 from ..geometry import AbstractManifold
 from ..models import (
     AbstractBackend,
@@ -20,7 +20,7 @@ from ..models import (
     queries,
 )
 from ..paths import AbstractPath, AbstractProcess, Constant
-from ._flow import AbstractFlow, check_tokens
+from ._flow import AbstractFlow
 
 
 class AttentionFlow(AbstractFlow):
@@ -72,18 +72,21 @@ class AttentionFlow(AbstractFlow):
             velocity = jnp.where(self.existing[:, None], velocity, 0)
         return self.manifold.project(x, velocity)
 
-    def check(self, x0: Tokens) -> None:
-        check_tokens(self.manifold, x0, self.existing)
-
     @property
-    def existing(self):
+    def existing(self) -> Valid | None:
         """Which tokens there are `(n,)`; None: all."""
         return None if self.mask is None else self.mask.existing
 
     def heads(self, t: Scalar, x: Tokens) -> AbstractHeads:
         """The heads at time `t`, in the dtype of the tokens."""
-        assert isinstance(self.weights, AbstractPath)
-        return jax.tree.map(lambda leaf: leaf.astype(x.dtype), self.weights(t))
+        return jax.tree.map(lambda leaf: leaf.astype(x.dtype), self.path(t))
+
+    @property
+    def path(self) -> AbstractPath:
+        """The weights as a path. Raises `ValueError` while they are a process that is not drawn."""
+        if isinstance(self.weights, AbstractProcess):
+            raise ValueError(f"the weights are a {type(self.weights).__name__} not drawn yet: realise(flow, key, ts).")
+        return self.weights
 
     def measure(self, x: Tokens) -> Measure:
         """The empirical measure μ of the tokens."""

@@ -9,7 +9,7 @@ from .clustering_diagram import ClusteringDiagram
 from .equiangular import Equiangular
 from .moving_heads import MovingHeads
 from .record import CONFIG
-from .spec import Spec, SpecError, got, read_toml, known_names
+from .spec import Spec, SpecError, got, known_names, read_toml
 
 KINDS: dict[str, type[Spec]] = {kind.kind: kind for kind in (MovingHeads, Equiangular, ClusteringDiagram)}
 
@@ -33,7 +33,8 @@ def find(config: str | Path) -> Path:
     shipped = {file.stem: file for file in shipped_configs()}
     if str(config) in shipped:
         return shipped[str(config)]
-    raise SpecError(f"config: no file, run folder or shipped config {str(config)!r}; {known_names(str(config), [*shipped])}")
+    hint = known_names(str(config), [*shipped])
+    raise SpecError(f"config: no file, run folder or shipped config {str(config)!r}; {hint}")
 
 
 def read(config: str | Path, changes: Iterable[str] = ()) -> Spec:

@@ -58,9 +58,7 @@ class ClaimCheck(NamedTuple):
         except Exception as error:
             outcome, fault = Measurement(*[math.nan] * 4), f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - start
-        return Claim(
-            self.name, self.source, self.statement, **outcome._asdict(), seconds=seconds, fault=fault
-        )
+        return Claim(self.name, self.source, self.statement, **outcome._asdict(), seconds=seconds, fault=fault)
 
 
 CLAIMS: dict[str, ClaimCheck] = {}

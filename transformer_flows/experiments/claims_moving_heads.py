@@ -1,6 +1,7 @@
 """Claims about tokens under moving heads (arXiv:2605.18870), and about their energy balance."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -22,13 +23,13 @@ def power_law(quick: bool) -> Measurement:
 
 @claim(SOURCE, "phase-locked oscillation, 10 heads: the mean of G^2 over t >= 2.5 stays as large as for one head")
 def phase_locked_mean(quick: bool) -> Measurement:
-    data = compute(MovingHeads(**OSCILLATION, phases="locked"))
+    data = _phase_locked()
     return Measurement(0.37, data["mean_slope"].item(), 0.33, 0.43)
 
 
 @claim(SOURCE, "phase-locked oscillation, 10 heads: the tokens do not settle (largest G^2 of the last period)")
 def phase_locked_does_not_settle(quick: bool) -> Measurement:
-    data = compute(MovingHeads(**OSCILLATION, phases="locked"))
+    data = _phase_locked()
     last = data["slope"].where(data["t"] > 20 - 2 * np.pi, drop=True)
     return Measurement(1.0, float(last.max()), 0.1, np.inf)
 
@@ -51,9 +52,15 @@ def balance_order_rms(quick: bool) -> Measurement:
     return Measurement(0.5, order, 0.35, 0.65, error)
 
 
+@functools.cache
+def _phase_locked():
+    return compute(MovingHeads(**OSCILLATION, phases="locked"))
+
+
 STEPS = np.array([0.04, 0.02, 0.01, 0.005])
 
 
+@functools.cache
 def _residuals(quick: bool) -> dict[str, np.ndarray]:
     """Residuals at T = 2 by (step, path); the same noise path at every step."""
     spec = MovingHeads(heads=[3], n=20, T=2.0, settle=1.0, snapshots=[], paths=24 if quick else 200, record_every=1)

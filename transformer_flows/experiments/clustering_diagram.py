@@ -1,7 +1,7 @@
 """When do tokens that start at random meet? The diagram over (t, β) of arXiv:2312.10794."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
@@ -38,7 +38,9 @@ class ClusteringDiagram(Spec):
 
     def units(self) -> list[Unit]:
         return [
-            Unit(_name(d, beta), lambda _, d=d, beta=beta: _clustered(self, d, beta)) for d in self.d for beta in self.beta
+            Unit(_name(d, beta), lambda _, d=d, beta=beta: _clustered(self, d, beta))
+            for d in self.d
+            for beta in self.beta
         ]
 
     def dataset(self, results: Mapping[str, Arrays]) -> "xarray.Dataset":

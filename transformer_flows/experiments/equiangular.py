@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     import xarray
 
 KINDS = {"softmax": Softmax(), "unnormalised": Unnormalised()}
-RATES = {"softmax": theory.equiangular_rate, "unnormalised": theory.equiangular_rate_unnormalised}
+# Compiled: an integrator on the host calls them thousands of times, for one number each.
+RATES = {
+    "softmax": jax.jit(theory.equiangular_rate),
+    "unnormalised": jax.jit(theory.equiangular_rate_unnormalised),
+}
 
 
 def scalar_law(law: str, beta: float, n: int) -> Law:

@@ -16,7 +16,7 @@ try:
 except ImportError:  # Windows: two processes on one folder are not noticed there
     fcntl = None
 
-UNITS, LOCK = "units", "lock"
+UNITS, LOCK, PAGE = "units", "lock", "index.html"
 
 
 class RunFolderError(RuntimeError):
@@ -98,7 +98,7 @@ class RunFolder:
 
     def _clear(self) -> None:
         """Remove what a run wrote, the marker of completion first; other files are not ours."""
-        for name in (PROVENANCE, DATA, CONFIG):
+        for name in (PROVENANCE, DATA, PAGE, CONFIG):
             (self.path / name).unlink(missing_ok=True)
         self.remove_checkpoints()
 

@@ -1,6 +1,7 @@
 """Tokens under heads that move: the experiments of arXiv:2605.18870 on S^{d-1}."""
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping
@@ -71,7 +72,8 @@ class MovingHeads(Spec):
         if self.settle >= self.T:
             yield f"settle: {got(self.settle, f'less than T={self.T}')}"
         if any(t > self.T or (t and steps_in(t, self.record_step) is None) for t in self.snapshots):
-            yield f"snapshots: {got(list(self.snapshots), f'multiples of record_every*dt={self.record_step:g} up to T')}"
+            allowed = f"multiples of record_every*dt={self.record_step:g} up to T={self.T}"
+            yield f"snapshots: {got(list(self.snapshots), allowed)}"
         if self.start == "pentagon" and self.d != 2:
             yield f"start: {got(self.start, 'cross_polytope (a pentagon needs d=2)')}"
         if self.weights == "oscillating" and self.d not in OSCILLATING_DIMENSIONS:
@@ -81,13 +83,12 @@ class MovingHeads(Spec):
 
     def units(self) -> list[Unit]:
         return [
-            Unit(
-                unit_name(heads, path, chunk),
-                lambda earlier, at=(heads, path, chunk): solve_chunk(self, *at, earlier.get(unit_name(*at, back=1))),
-                cost=heads,
-            )
-            for heads, path, chunk in itertools.product(self.heads, range(self.paths), range(self.chunks))
+            Unit(unit_name(*at), functools.partial(self._compute, *at), cost=at[0])
+            for at in itertools.product(self.heads, range(self.paths), range(self.chunks))
         ]
+
+    def _compute(self, heads: int, path: int, chunk: int, earlier: Mapping[str, Arrays]) -> Arrays:
+        return solve_chunk(self, heads, path, chunk, before=earlier.get(unit_name(heads, path, chunk - 1)))
 
     def dataset(self, results: Mapping[str, Arrays]) -> "xarray.Dataset":
         pieces = {
@@ -97,5 +98,6 @@ class MovingHeads(Spec):
         return moving_heads_dataset(self, pieces)
 
 
-def unit_name(heads: int, path: int, chunk: int, back: int = 0) -> str:
-    return f"heads{heads}-path{path}-chunk{chunk - back}"
+def unit_name(heads: int, path: int, chunk: int) -> str:
+    """Also the name of the checkpoint."""
+    return f"heads{heads}-path{path}-chunk{chunk}"

@@ -1,7 +1,7 @@
 """The dataset of a moving-heads run, put together from its pieces."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,39 +32,31 @@ ACCUMULATED = {
     "balance_remainder": "realised minus expected second-order term of the noise",
     "balance_residual": "energy change that the terms do not explain",
 }
+LONG_NAMES = CURVES | ACCUMULATED
 
 
-def moving_heads_dataset(
-    spec: "MovingHeads", pieces: Mapping[tuple[int, int], Sequence[Arrays]]
-) -> "xarray.Dataset":
+def moving_heads_dataset(spec: "MovingHeads", pieces: Mapping[tuple[int, int], Sequence[Arrays]]) -> "xarray.Dataset":
     """Named arrays from the chunks of every (heads, path)."""
     import xarray
 
     ts = times(spec, np.arange(spec.records + 1))
     curves = {name: _stack(spec, pieces, _joined, name) for name in CURVES}
     curves |= {name: _stack(spec, pieces, _summed, name) for name in ACCUMULATED}
-    frames = np.array([_joined(pieces[heads, 0], "tokens") for heads in spec.heads])
-    mean_slope = curves["slope"][:, :, ts >= spec.settle].mean(axis=-1)
+    settled = ts >= spec.settle * (1 - 1e-9)  # times are k·dt with its rounding
+    mean_slope = curves["slope"][:, :, settled].mean(axis=-1)
     law = fit_power_law(np.array(spec.heads), mean_slope, spec.seed)
-    names = CURVES | ACCUMULATED
+    variables: dict[str, Any] = {
+        name: (("heads", "path", "t"), values, _about(LONG_NAMES[name])) for name, values in curves.items()
+    }
+    variables["tokens"] = (
+        ("heads", "frame_t", "token", "axis"),
+        np.array([_joined(pieces[heads, 0], "tokens") for heads in spec.heads]),
+        _about("tokens of path 0") | {"snapshots": list(spec.snapshots)},
+    )
+    variables["mean_slope"] = (("heads", "path"), mean_slope, _about(f"mean of G² over t >= {spec.settle:g}"))
+    variables["end_time"] = (("heads", "path"), _stack(spec, pieces, _last, "end_time"), _about("time reached"))
     return xarray.Dataset(
-        {
-            "tokens": (
-                ("heads", "frame_t", "token", "axis"),
-                frames,
-                UNITS | {"long_name": "tokens of path 0", "snapshots": list(spec.snapshots)},
-            ),
-            **{
-                name: (("heads", "path", "t"), values, UNITS | {"long_name": names[name]})
-                for name, values in curves.items()
-            },
-            "mean_slope": (
-                ("heads", "path"),
-                mean_slope,
-                UNITS | {"long_name": f"mean of G² over t >= {spec.settle:g}"},
-            ),
-            "end_time": (("heads", "path"), _stack(spec, pieces, _last, "end_time"), UNITS | {"long_name": "time reached"}),
-        },
+        variables,
         coords={
             "heads": list(spec.heads),
             "path": np.arange(spec.paths),
@@ -77,9 +69,16 @@ def moving_heads_dataset(
             "title": spec.title,
             "kind": spec.kind,
             "source": spec.source,
-            **{f"power_{name}": value for name, value in law._asdict().items()},
+            "power_prefactor": law.prefactor,
+            "power_exponent": law.exponent,
+            "power_exponent_low": law.low,
+            "power_exponent_high": law.high,
         },
     )
+
+
+def _about(long_name: str) -> dict[str, Any]:
+    return UNITS | {"long_name": long_name}
 
 
 def _stack(spec: "MovingHeads", pieces, join, name: str) -> np.ndarray:

@@ -1,10 +1,13 @@
 """One piece of one path of the moving-heads experiment: what is drawn, what is solved, what is kept."""
 
+import functools
 from typing import TYPE_CHECKING
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jaxtyping import Array, Float, ScalarLike
 
 from .._types import Key, Tokens
 from ..dynamics import AttentionFlow
@@ -20,14 +23,14 @@ from ..observables import (
     OrderParameter,
     Slope,
 )
-from ..paths import AbstractPath, OrnsteinUhlenbeck
-from .oscillation import oscillating_weights
+from ..paths import AbstractPath, OrnsteinUhlenbeck, Oscillating, phase_locked, phase_spread
 from .unit import Arrays
 
 if TYPE_CHECKING:
     from .moving_heads import MovingHeads
 
 BALANCE = "balance"
+PHASES = {"locked": phase_locked, "spread": phase_spread}
 # Fixed numbers that keep the draws of one seed apart.
 TOKENS, HEADS, PATHS = range(3)
 
@@ -45,9 +48,10 @@ def solve_chunk(spec: "MovingHeads", heads: int, path: int, chunk: int, before: 
     dt = spec.dt if spec.weights == "oscillating" else None
     solution = solve(flow, x0, chunk_times(spec, chunk), dt=dt, solver=Euler(), observe=_observables(spec))
     arrays = _recorded(spec, path, chunk, solution)
-    if before is not None and ended:
-        return {name: np.full_like(values, np.nan) for name, values in arrays.items()} | {"end_time": before["end_time"]}
-    return arrays
+    if before is None or not ended:
+        return arrays
+    blank = {name: np.full_like(values, np.nan) for name, values in arrays.items()}
+    return blank | {"end_time": before["end_time"]}
 
 
 def _recorded(spec: "MovingHeads", path: int, chunk: int, solution: Solution) -> Arrays:
@@ -86,9 +90,8 @@ def chunk_times(spec: "MovingHeads", chunk: int):
 
 def draw_tokens(spec: "MovingHeads") -> Tokens:
     """The start, the same for all paths and head counts: base points chosen uniformly, plus noise, retracted."""
-    base = _pentagon() if spec.start == "pentagon" else jnp.concatenate([jnp.eye(spec.d), -jnp.eye(spec.d)])
-    choice, noise = jr.split(_key(spec, TOKENS))
-    x = base[jr.randint(choice, (spec.n,), 0, len(base))] + spec.start_noise * jr.normal(noise, (spec.n, spec.d))
+    base = _pentagon() if spec.start == "pentagon" else np.concatenate([np.eye(spec.d), -np.eye(spec.d)])
+    x = _scatter(_key(spec, TOKENS), jnp.asarray(base), spec.start_noise, spec.n)
     return Sphere(spec.d).retract(jnp.asarray(x, spec.dtype))
 
 
@@ -97,7 +100,7 @@ def draw_weights(spec: "MovingHeads", heads: int, path: int) -> AbstractPath:
     D = random_symmetric(_key(spec, HEADS, heads), h=heads, d=spec.d)
     start = Heads.tied(jnp.asarray(D, spec.dtype), sign=-1)
     if spec.weights == "oscillating":
-        return oscillating_weights(start, spec.phases)
+        return Oscillating(start, PHASES[spec.phases](heads))
     process = OrnsteinUhlenbeck(
         start=start, mean=spec.mean * jnp.eye(spec.d), rate=spec.rate, noise=spec.noise, unit=noise_unit(spec.dt)
     )
@@ -116,9 +119,17 @@ def _key(spec: "MovingHeads", *numbers: int) -> Key:
     return key
 
 
-def _pentagon() -> Tokens:
-    angles = 2 * jnp.pi * jnp.arange(5) / 5
-    return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
+@functools.partial(jax.jit, static_argnames="n")
+def _scatter(key: Key, base: Float[Array, "b d"], noise: ScalarLike, n: int) -> Tokens:
+    """`n` of the base points with Gaussian noise. One compiled call: alone, each draw would be compiled."""
+    choice, shift = jr.split(key)
+    points = base[jr.randint(choice, (n,), 0, len(base))]
+    return points + noise * jr.normal(shift, points.shape)
+
+
+def _pentagon() -> np.ndarray:
+    angles = 2 * np.pi * np.arange(5) / 5
+    return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
 def _observables(spec: "MovingHeads"):

@@ -20,8 +20,11 @@ class UnitProgress:
             console=console,
             speed_estimate_period=3600,  # a unit may take longer than the default of 30 s
         )
-        self._task = self._bar.add_task(title, total=sum(unit.cost for unit in units), done=0, units=len(units))
+        self._units = len(units)
         self._done = 0
+        self._cost_done = 0
+        total = sum(unit.cost for unit in units)
+        self._task = self._bar.add_task(title, total=total, done=0, units=self._units)
 
     def __enter__(self) -> "UnitProgress":
         self._bar.start()
@@ -36,15 +39,19 @@ class UnitProgress:
 
     def computed(self, unit: Unit) -> None:
         """A unit that took time."""
-        self._done += 1
-        self._bar.update(self._task, advance=unit.cost, done=self._done)
+        self._count(unit)
+        self._bar.update(self._task, completed=self._cost_done, done=self._done)
 
     def loaded(self, unit: Unit) -> None:
         """A unit from a checkpoint: done, but no evidence of how fast units are computed."""
-        self._done += 1
+        self._count(unit)
         # `reset` makes the estimate of the time remaining start from here.
-        self._bar.reset(self._task, completed=int(self._bar.tasks[0].completed) + unit.cost, done=self._done)
+        self._bar.reset(self._task, completed=self._cost_done, done=self._done, units=self._units)
 
     def abandon(self) -> None:
         """Give the terminal back before the process ends at once."""
         self._bar.stop()
+
+    def _count(self, unit: Unit) -> None:
+        self._done += 1
+        self._cost_done += unit.cost

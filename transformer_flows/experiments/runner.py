@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from .files import to_json, write_text
 from .folder import RunFolder
 from .interrupt import Interrupts
 from .progress import UnitProgress
 from .provenance import provenance
 from .record import DATA, PROVENANCE, Record, load, write_dataset
 from .spec import Spec
-from .files import to_json, write_text
 from .unit import Arrays, CorruptCheckpoint, Timing, Unit, load_unit, save_unit
 
 if TYPE_CHECKING:
@@ -102,10 +102,10 @@ def _units(spec: Spec) -> list[Unit]:
 
 def _require_precision(spec: Spec) -> None:
     """The library never changes JAX's global flags: whoever starts the program asks for float64."""
-    import jax
+    import jax.numpy as jnp
 
-    if spec.dtype == "float64" and not jax.config.jax_enable_x64:
-        raise RuntimeError('dtype="float64" needs jax.config.update("jax_enable_x64", True) at the start of the program.')
+    if spec.dtype == "float64" and jnp.result_type(float) != jnp.float64:
+        raise RuntimeError('dtype="float64" needs jax.config.update("jax_enable_x64", True) at the program\'s start.')
 
 
 def _saved(folder: RunFolder, unit: Unit, say: Callable[[str], None]) -> tuple[Arrays, Timing] | None:
@@ -139,6 +139,4 @@ def _in_thread(compute: Callable[[], Any]) -> Any:
 
 
 def _how_to_resume(folder: RunFolder, done: int, total: int) -> str:
-    return (
-        f"Stopped after {done} of {total} units. Resume with: transformer-flows run {shlex.quote(str(folder.path))}"
-    )
+    return f"Stopped after {done} of {total} units. Resume with: transformer-flows run {shlex.quote(str(folder.path))}"

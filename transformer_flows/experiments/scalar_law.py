@@ -23,9 +23,7 @@ def hitting_time(rate: Law, start: float, level: float) -> float:
     """
     if start >= level:
         return 0.0
-    solution = solve_ivp(
-        lambda rho, t: [1 / rate(rho)], (start, level), [0.0], "DOP853", rtol=RTOL, atol=ATOL
-    )
+    solution = solve_ivp(lambda rho, t: [1 / rate(rho)], (start, level), [0.0], "DOP853", rtol=RTOL, atol=ATOL)
     return float(solution.y[0, -1])
 
 

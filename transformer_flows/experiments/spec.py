@@ -6,6 +6,7 @@ same `SpecError` from each of them. Nothing here imports JAX: a wrong value is r
 
 import dataclasses
 import difflib
+import functools
 import json
 import math
 import numbers
@@ -36,12 +37,12 @@ class Rule(NamedTuple):
 positive = Rule("greater than 0", lambda value: value > 0)
 
 
-def at_least(low: float) -> Rule:
+def at_least(low: int | float) -> Rule:
     """The value is `low` or more."""
     return Rule(f"at least {low:g}", lambda value: value >= low)
 
 
-def less_than(high: float) -> Rule:
+def less_than(high: int | float) -> Rule:
     """The value is below `high`."""
     return Rule(f"less than {high:g}", lambda value: value < high)
 
@@ -75,7 +76,7 @@ class Spec:
 
     def __init__(self, **given: object):
         fields = {field.name: field for field in dataclasses.fields(self)}
-        types = typing.get_type_hints(type(self))
+        types = _types(type(self))
         faults = [f"{key}: unknown key; {known_names(key, [*fields])}" for key in given if key not in fields]
         for name, field in fields.items():
             try:
@@ -134,6 +135,11 @@ def steps_in(length: float, step: float) -> int | None:
     return count if count >= 1 and math.isclose(count * step, length, rel_tol=1e-9) else None
 
 
+@functools.cache
+def _types(kind: type[Spec]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _checked(value: Any, kind: Any, metadata: Mapping[str, Any]) -> Any:
     """The value as the field's type, or a `SpecError` without the key."""
     rules, empty = metadata["rules"], metadata["empty"]
@@ -165,16 +171,12 @@ def _plain(value: Any) -> Any:
 
 def _convert(value: Any, kind: type) -> Any:
     """The value as `kind` if it is one without loss, else None. A bool is not a number; no float is infinite."""
-    if kind is bool or isinstance(value, bool):
-        return value if kind is bool and isinstance(value, bool) else None
-    if kind is str:
-        return value if isinstance(value, str) else None
-    if not isinstance(value, numbers.Real) or (kind is int and not isinstance(value, numbers.Integral)):
-        return None
+    if kind is bool or kind is str or isinstance(value, bool):
+        return value if type(value) is kind else None
     if kind is int:
-        return int(value)
+        return int(value) if isinstance(value, numbers.Integral) else None
     try:
-        number = float(value)
+        number = float(value) if isinstance(value, numbers.Real) else math.nan
     except OverflowError:  # an integer beyond the largest float
         return None
     return number if math.isfinite(number) else None

@@ -17,13 +17,13 @@ class CompileClock:
 
     def seconds(self) -> float:
         """Seconds since the clock was made."""
-        return sum(end - start for start, end in self._spans)
+        return sum((end - start for start, end in self._spans), 0.0)
 
-    def _note(self, event: str, duration: float, **_: object) -> None:
+    def _note(self, event: str, duration_secs: float, **_: str | int) -> None:
         if not event.startswith(COMPILE_EVENTS):
             return
         end = time.perf_counter()
-        start = end - duration
+        start = end - duration_secs
         # A function that is traced inside another has already been reported: the outer span contains it.
         while self._spans and self._spans[-1][0] >= start:
             self._spans.pop()

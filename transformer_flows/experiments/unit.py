@@ -55,7 +55,8 @@ def load_unit(path: Path, name: str) -> tuple[Arrays, Timing] | None:
     Raises `CorruptCheckpoint` for a file that is damaged (every array carries a checksum) or of another unit.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: NumPy leaves a file that is not a whole archive open.
+        with open(path, "rb") as content, np.load(content, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         header = json.loads(arrays.pop(HEADER).item())
         timing = Timing(header["wall"], header["compile"])

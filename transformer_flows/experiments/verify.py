@@ -1,5 +1,6 @@
 """Checking claims one after the other, with a table that grows while they are checked."""
 
+import contextlib
 import fnmatch
 from collections.abc import Iterable
 
@@ -29,11 +30,16 @@ def verify(checks: Iterable[ClaimCheck], *, quick: bool, console: Console) -> li
     """Check each claim and print the table: predicted, measured ± interval, verdict."""
     table = _table()
     done: list[Claim] = []
-    with Live(table, console=console, auto_refresh=False) as live:
+    # Only a terminal can show a table that grows.
+    live = Live(table, console=console, auto_refresh=False) if console.is_terminal else contextlib.nullcontext()
+    with live:
         for check in checks:
             done.append(check(quick))
             table.add_row(*_row(done[-1]))
-            live.refresh()
+            if isinstance(live, Live):
+                live.refresh()
+    if not console.is_terminal:
+        console.print(table)
     return done
 
 

@@ -11,8 +11,8 @@ from .._types import Knots, Scalar, Times
 from ..dynamics import AbstractFlow
 from ._observe import Observers, cast_like
 from ._retraction import Augmented, Retracting
+from ._step_size import Resolved, error_of_state
 from .solution import Status
-
 
 def adaptive_steps(
     flow: AbstractFlow,
@@ -29,8 +29,7 @@ def adaptive_steps(
 ) -> tuple[Any, Status, Scalar, dict[str, Array]]:
     """Solve with error control; returns what was saved at `ts`, the status, the time reached and the step counts.
 
-    The unit clock makes a horizon of 1e-10 the same problem as one of 1. The running integrals are left out of the
-    error norm, so that observing does not change the steps.
+    The unit clock makes a horizon of 1e-10 the same problem as one of 1.
     """
     dtype = jnp.result_type(*jax.tree.leaves(x0))
     span = ts[-1] - ts[0]
@@ -48,13 +47,7 @@ def adaptive_steps(
         t = ts[0] + s.astype(ts.dtype) * span
         return observers.save(t, solver.retract(x), integrals, flow)
 
-    controller = diffrax.PIDController(
-        rtol=rtol.astype(dtype),
-        atol=atol.astype(dtype),
-        norm=lambda y: diffrax_norm(y[0]),
-        dtmin=4 * jnp.finfo(dtype).eps,
-        force_dtmin=False,
-    )
+    controller = Resolved(diffrax.PIDController(rtol.astype(dtype), atol.astype(dtype), norm=error_of_state))
     if unit_jumps is not None:
         controller = diffrax.ClipStepSizeController(controller, jump_ts=unit_jumps)
     result = diffrax.diffeqsolve(
@@ -65,7 +58,7 @@ def adaptive_steps(
         dt0=None,
         y0=(x0, observers.zeros(ts[0], x0, flow)),
         saveat=diffrax.SaveAt(
-            subs=[diffrax.SubSaveAt(ts=unit, fn=save), diffrax.SubSaveAt(t1=True, fn=lambda s, y, args: s)]
+            subs=[diffrax.SubSaveAt(t0=True, ts=unit[1:], fn=save), diffrax.SubSaveAt(t1=True, fn=lambda s, y, args: s)]
         ),
         stepsize_controller=controller,
         max_steps=max_steps,
@@ -82,15 +75,6 @@ def adaptive_steps(
     saved = jax.tree.map(lambda leaf: jnp.where(_along(valid, leaf), leaf, jnp.nan), saved)
     stats = {name: jnp.asarray(result.stats[name]) for name in ("num_steps", "num_rejected_steps")}
     return saved, status, end_time, stats
-
-
-def diffrax_norm(x: PyTree[Array]) -> Scalar:
-    """Root mean square over all components of the state."""
-    leaves = [leaf.reshape(-1) for leaf in jax.tree.leaves(x)]
-    flat = jnp.concatenate(leaves)
-    square = jnp.mean(flat**2)
-    # a zero error has no gradient of its norm; the controller only compares it
-    return jnp.sqrt(jnp.where(square > 0, square, 1)) * (square > 0)
 
 
 def _time(s: Scalar, ts: Times, jumps: Knots | None, unit_jumps: Knots | None) -> Scalar:

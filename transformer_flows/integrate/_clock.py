@@ -19,6 +19,8 @@ class Clock(eqx.Module):
     `slots` `(steps, m)` are the indices of the times saved within the step (an index past the last one: none), and
     `fraction` the part of the step at which each lies. Step lengths are separate from the clock because differences
     of float32 times lose digits: k steps are k steps.
+
+    The first step has length zero and saves the start, so that observables are compiled once, in the loop.
     """
 
     start: Float[Array, "steps"]
@@ -103,14 +105,16 @@ def _clock(ts: Any, times: Any, lengths: Any) -> Clock:
         slots[step, rank] = np.arange(1, len(ts))
         fractions[step, rank] = fraction
     else:
+        most = 1
         step = eqx.error_if(step, rank > 0, "two saved times fall into one step; build ts outside jit.")
         slots = jnp.full((steps, 1), len(ts)).at[step, 0].set(jnp.arange(1, len(ts)))
         fractions = jnp.ones((steps, 1)).at[step, 0].set(fraction)
     clock = jnp.asarray(ts).dtype
+    join = lambda first, rest, dtype: jnp.concatenate([jnp.asarray(first, dtype), jnp.asarray(rest, dtype)])  # noqa: E731
     return Clock(
-        start=jnp.asarray(times[:-1], clock),
-        end=jnp.asarray(times[1:], clock),
-        length=jnp.asarray(lengths, clock),
-        slots=jnp.asarray(slots),
-        fraction=jnp.asarray(fractions, clock),
+        start=join(times[:1], times[:-1], clock),
+        end=join(times[:1], times[1:], clock),
+        length=join([0.0], lengths, clock),
+        slots=join([[0] + [len(ts)] * (most - 1)], slots, slots.dtype),
+        fraction=join(np.ones((1, most)), fractions, clock),
     )

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from .._types import Scalar, Times
 from ..dynamics import AbstractFlow
 from ._clock import Clock
-from ._observe import Observers, blank, cast_like
+from ._observe import Observers, cast_like
 from ._retraction import Augmented, Retracting
 from .solution import Status
 
@@ -45,20 +45,18 @@ def fixed_steps(
     """
     terms = diffrax.ODETerm(_local_field)
     zeros = observers.zeros(ts[0], x0, flow)
-    initial = observers.save(ts[0], x0, zeros, flow)
-    saved = jax.tree.map(lambda leaf: jnp.full((len(ts), *leaf.shape), jnp.nan, leaf.dtype), initial)
-    saved = jax.tree.map(lambda buffer, leaf: buffer.at[0].set(leaf), saved, initial)
+    like = jax.eval_shape(observers.save, ts[0], x0, zeros, flow)
+    saved = _blank(like, len(ts))
     y0 = (x0, zeros)
     args = (flow, observers, ts[0], ts[0])
     solver_state = solver.init(terms, jnp.zeros_like(clock.length[0]), clock.length[0], y0, args)
 
     def step(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
         def advance(carry: _Carry):
-            return _advance(carry, now, flow, solver, terms, observers, len(ts), initial, fresh_start)
+            return _advance(carry, now, flow, solver, terms, observers, len(ts), like, fresh_start)
 
         def rest(carry: _Carry):
-            none = jax.tree.map(lambda leaf: jnp.full((now.slots.size, *leaf.shape), jnp.nan, leaf.dtype), initial)
-            return carry, none
+            return carry, _blank(like, now.slots.size)
 
         return jax.lax.cond(carry.status == 0, advance, rest, carry)
 
@@ -75,7 +73,8 @@ def fixed_steps(
         meter = progress_meter.step(meter, (now.end[-1] - ts[0]) / (ts[-1] - ts[0]))
         return (carry, saved, meter), None
 
-    start = _Carry(y0, solver_state, jnp.asarray(0), ts[0], jnp.asarray(0))
+    none = jnp.zeros((), int)
+    start = _Carry(y0, solver_state, none, ts[0], none)
     (end, saved, meter), _ = jax.lax.scan(outer, (start, saved, progress_meter.init()), _blocks(clock, len(ts)))
     progress_meter.close(meter)
     return saved, Status(end.status), end.end_time, {"num_steps": end.taken}
@@ -128,7 +127,7 @@ def _advance(
         return observers.save(t, x, integrals, flow)
 
     def save_if_asked(slot: Int[Array, ""], fraction: Scalar):
-        return jax.lax.cond((slot < none) & good, save, lambda _: blank(like), fraction)
+        return jax.lax.cond((slot < none) & good, save, lambda _: _blank(like), fraction)
 
     slots = [save_if_asked(now.slots[i], now.fraction[i]) for i in range(now.slots.shape[0])]
     saved = jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
@@ -160,6 +159,11 @@ def _blocks(clock: Clock, none: int) -> Clock:
         fraction=jnp.concatenate([clock.fraction, jnp.ones((fill, clock.slots.shape[1]), clock.fraction.dtype)]),
     )
     return jax.tree.map(lambda leaf: leaf.reshape(blocks, inner, *leaf.shape[1:]), padded)
+
+
+def _blank(like: Any, *axes: int) -> Any:
+    """NaN in the shapes of `like`, with leading axes: the value of every time that is not reached."""
+    return jax.tree.map(lambda leaf: jnp.full((*axes, *leaf.shape), jnp.nan, leaf.dtype), like)
 
 
 def _all_finite(x: PyTree[Array]) -> Bool[Array, ""]:

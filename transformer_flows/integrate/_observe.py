@@ -49,7 +49,7 @@ class Observers(eqx.Module):
             value = observable(t, x, flow)
             if isinstance(observable, AbstractIntegral):
                 value = observable.report(self.first[name], value, integrals[name])
-            observed[name] = value
+            observed[name] = jax.tree.map(_floating, value)
         return (x if self.states else None), observed
 
 
@@ -62,6 +62,6 @@ def cast_like(tree: PyTree, like: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf, ref: leaf.astype(ref.dtype), tree, like)
 
 
-def blank(tree: PyTree) -> PyTree:
-    """NaN in the shapes of `tree`: the value of every time that was not reached."""
-    return jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), tree)
+def _floating(value: Array) -> Array:
+    """Counts and flags as floating numbers, so that a time that is not reached can hold NaN."""
+    return value if jnp.issubdtype(value.dtype, jnp.inexact) else value.astype(float)

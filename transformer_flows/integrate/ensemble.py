@@ -4,12 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, ArrayLike, Float, PyTree, Shaped
+from jaxtyping import Array, ArrayLike, PyTree, Shaped
 
-from .._types import as_float
+from .._checks import concrete
+from .._types import TimesLike, as_float
 from ..dynamics import AbstractFlow
 from ..paths import find_processes, realise
 from ._clock import knots_of_length
+from ._start import check_start
 from .solution import Solution
 from .solve import solve
 
@@ -17,7 +19,7 @@ from .solve import solve
 def solve_ensemble(
     flow: AbstractFlow,
     x0: PyTree[Array],
-    ts: Float[ArrayLike, "t"],
+    ts: TimesLike,
     keys: Shaped[Array, "e ..."] | None = None,
     *,
     in_axes: tuple[int | None, int | None] = (None, None),
@@ -33,7 +35,8 @@ def solve_ensemble(
 
     Raises `ValueError` if nothing tells the members apart, if member axes differ, or as `solve` does.
     """
-    ts = as_float(ts)
+    known_ts = concrete(ts)
+    ts = as_float(ts) if known_ts is None else known_ts
     x0 = jax.tree.map(as_float, x0)
     flow_axis, x0_axis = in_axes
     arrays, static = eqx.partition(flow, eqx.is_array)
@@ -46,8 +49,8 @@ def solve_ensemble(
     if keys is None and find_processes(flow):
         raise ValueError("the flow holds a process: pass keys, one per member, to draw it.")
     for i in range(e if x0_axis == 0 else 1):
-        flow.check(jax.tree.map(lambda leaf, i=i: leaf[i], x0) if x0_axis == 0 else x0)
-    knots = ts if dt is None else knots_of_length(ts, dt)
+        check_start(flow, jax.tree.map(lambda leaf, i=i: leaf[i], x0) if x0_axis == 0 else x0)
+    knots = as_float(ts) if dt is None else knots_of_length(ts, dt)
 
     def member(batch: tuple) -> Solution:
         key, own_arrays, own_x0 = batch
@@ -56,7 +59,7 @@ def solve_ensemble(
         return solve(drawn, x0 if own_x0 is None else own_x0, ts, dt=dt, **options)
 
     solution = jax.lax.map(member, batch)
-    return eqx.tree_at(lambda s: s.ts, solution, ts)
+    return eqx.tree_at(lambda s: s.ts, solution, as_float(ts))
 
 
 def _members(batch: PyTree[Array]) -> int:

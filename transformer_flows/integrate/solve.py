@@ -8,10 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, ArrayLike, PyTree
 
 from .._checks import concrete, refuse_non_finite
-from .._types import Knots, Times, as_float
+from .._types import Knots, Times, TimesLike, as_float
 from ..dynamics import AbstractFlow
 from ..observables import AbstractIntegral, AbstractObservable
 from ..paths import AbstractPath, find_paths, find_processes
@@ -19,6 +19,7 @@ from ._adaptive import adaptive_steps
 from ._clock import Clock, clock_of_length, clock_on_grid
 from ._fixed import fixed_steps
 from ._observe import Observers
+from ._start import check_start
 from ._retraction import Retracting, retracting
 from .solution import Solution
 
@@ -26,7 +27,7 @@ from .solution import Solution
 def solve(
     flow: AbstractFlow,
     x0: PyTree[Array],
-    ts: Float[ArrayLike, "t"],
+    ts: TimesLike,
     *,
     solver: diffrax.AbstractSolver | None = None,
     dt: ArrayLike | None = None,
@@ -53,11 +54,12 @@ def solve(
     increase, a flow that still holds a process (draw it with `realise`), and options that contradict each other.
     """
     x0 = jax.tree.map(as_float, x0)
-    ts = _times(ts)
+    known_ts, ts = concrete(ts), _times(ts)
     paths = _paths(flow)
-    flow.check(x0)
+    check_start(flow, x0)
     observe = dict(observe or {})
-    fixed = _fixed_clock(ts, dt, paths, rtol=rtol, atol=atol, adjoint=adjoint)
+    # inside jit even constants become tracers; the number of steps needs the values as they were given
+    fixed = _fixed_clock(ts if known_ts is None else known_ts, dt, paths, rtol=rtol, atol=atol, adjoint=adjoint)
     on_grid = any(path.grid is not None for path in paths)
     if fixed is None:
         _refuse_jumping_integrals(observe, paths)
@@ -130,13 +132,13 @@ def _paths(flow: AbstractFlow) -> list[AbstractPath]:
     processes = find_processes(flow)
     if processes:
         raise ValueError(
-            f"the flow holds a {type(processes[0]).__name__} that is not drawn yet. Draw it first: "
+            f"the flow holds a process not drawn yet, {type(processes[0]).__name__}. Draw it first: "
             "solve(realise(flow, key, ts), x0, ts), or use solve_ensemble with keys."
         )
     return find_paths(flow)
 
 
-def _fixed_clock(ts: Times, dt: Any, paths: list[AbstractPath], *, rtol, atol, adjoint) -> Clock | None:
+def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adjoint) -> Clock | None:
     """The clock of fixed steps, or None for adaptive ones."""
     adaptive = {name: v for name, v in {"rtol": rtol, "atol": atol, "adjoint": adjoint}.items() if v is not None}
     for name in ("rtol", "atol"):
@@ -149,9 +151,9 @@ def _fixed_clock(ts: Times, dt: Any, paths: list[AbstractPath], *, rtol, atol, a
             raise ValueError(f"dt must be one positive finite number; got {value}.")
         if adaptive:
             raise ValueError(f"dt asks for fixed steps, {next(iter(adaptive))} for adaptive ones; give one of them.")
-        return clock_of_length(ts, dt, _jumps(paths, ts))
+        return clock_of_length(ts, dt, _jumps(paths, as_float(ts)))
     gridded = [path for path in paths if path.grid is not None]
-    rough = [path for path in gridded if path.jumps is None and path.derivative(ts[0]) is None]
+    rough = [path for path in gridded if path.jumps is None and path.derivative(as_float(ts[0])) is None]
     if adaptive and rough:
         raise ValueError(
             f"{type(rough[0]).__name__} moves by noise, which adaptive steps cannot resolve; omit "

@@ -1,7 +1,6 @@
 """Attention heads: the matrices of the scores and of the values, averaged over the heads."""
 
 from abc import abstractmethod
-from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,7 +23,7 @@ class AbstractHeads(eqx.Module):
     value: eqx.AbstractVar[HeadMatrices]
 
     @abstractmethod
-    def symmetrised(self) -> Self:
+    def symmetrised(self) -> "AbstractHeads":
         """The nearest heads that keep every symmetry of the type; leading axes are allowed.
 
         A process draws independent normal entries and moves the heads by them after this projection.
@@ -56,7 +55,7 @@ class Heads(AbstractHeads):
         """Independent standard normal entries: |x|² E|y|²."""
         return jnp.sum(x**2, axis=-1)[None] * jnp.trace(second, axis1=-2, axis2=-1)
 
-    def symmetrised(self) -> Self:
+    def symmetrised(self) -> "Heads":
         return self
 
     @staticmethod
@@ -112,7 +111,7 @@ class TiedHeads(AbstractHeads):
     def value(self) -> HeadMatrices:
         return self.sign * self.D
 
-    def symmetrised(self) -> Self:
+    def symmetrised(self) -> "TiedHeads":
         return eqx.tree_at(lambda heads: heads.D, self, (self.D + jnp.swapaxes(self.D, -1, -2)) / 2)
 
     def noise_square(self, x, second):

@@ -1,6 +1,7 @@
 """The contracts of what is measured along a solve."""
 
 from abc import abstractmethod
+from typing import Generic, TypeVar
 
 import equinox as eqx
 from jaxtyping import Array, PyTree
@@ -9,18 +10,21 @@ from .._types import Scalar
 from ..dynamics import AbstractFlow
 
 
-class AbstractObservable(eqx.Module):
-    """A function of (t, x, flow) that a solve evaluates at the saved times.
+Flow = TypeVar("Flow", bound=AbstractFlow)
+
+
+class AbstractObservable(eqx.Module, Generic[Flow]):
+    """A function of (t, x, flow) that a solve evaluates at the saved times; generic in the flow it needs.
 
     Values are floating arrays, so that times after an early end can hold NaN.
     """
 
     @abstractmethod
-    def __call__(self, t: Scalar, x: PyTree[Array], flow: AbstractFlow) -> PyTree[Array]:
+    def __call__(self, t: Scalar, x: PyTree[Array], flow: Flow) -> PyTree[Array]:
         """Value at time `t` and state `x`."""
 
 
-class AbstractIntegral(AbstractObservable):
+class AbstractIntegral(AbstractObservable[Flow]):
     """An observable that the solver accumulates from the first time on.
 
     Its total is ∫ rate dt + Σ jump over the steps; `report` makes the observed value from it. Totals are additive: a
@@ -28,12 +32,12 @@ class AbstractIntegral(AbstractObservable):
     """
 
     @abstractmethod
-    def rate(self, t: Scalar, x: PyTree[Array], flow: AbstractFlow) -> PyTree[Array]:
+    def rate(self, t: Scalar, x: PyTree[Array], flow: Flow) -> PyTree[Array]:
         """What the solver integrates beside the state, at its own order; not part of its error estimate."""
 
     @abstractmethod
     def jump(
-        self, t0: Scalar, t1: Scalar, x0: PyTree[Array], x1: PyTree[Array], flow: AbstractFlow
+        self, t0: Scalar, t1: Scalar, x0: PyTree[Array], x1: PyTree[Array], flow: Flow
     ) -> PyTree[Array] | None:
         """What a whole step from (t0, x0) to (t1, x1) adds (Itô sums, jumps of the weights); None: nothing."""
 

@@ -4,14 +4,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from .._types import Tokens, Valid
-from ..dynamics import AttentionFlow
+from ..dynamics import AbstractFlow, existing_tokens
 
 
-def existing_tokens(x: Tokens, flow: AttentionFlow) -> Valid:
-    return jnp.ones(x.shape[0], bool) if flow.existing is None else flow.existing
+def exists_in(x: Tokens, flow: AbstractFlow) -> Valid:
+    """True for every token that exists."""
+    existing = existing_tokens(flow)
+    return jnp.ones(x.shape[0], bool) if existing is None else existing
 
 
-def pair_exists(x: Tokens, flow: AttentionFlow) -> Bool[Array, "n n"]:
+def pair_exists(x: Tokens, flow: AbstractFlow) -> Bool[Array, "n n"]:
     """True at i < j where both tokens exist."""
-    exists = existing_tokens(x, flow)
+    exists = exists_in(x, flow)
     return jnp.triu(exists[:, None] & exists[None, :], k=1)

@@ -42,7 +42,7 @@ class _Terms(NamedTuple):
     remainder: Scalar
 
 
-class EnergyBalance(AbstractIntegral):
+class EnergyBalance(AbstractIntegral[AttentionFlow]):
     """The energy balance with moving weights (spec/1, "Energy balance"), a `Balance` of scalars.
 
     Smooth weights and the dissipation S are integrated by the solver at its own order. Weights driven by noise enter
@@ -57,14 +57,14 @@ class EnergyBalance(AbstractIntegral):
         heads = flow.heads(t, x)
         tilt = flow.tilt(heads, x, x)
         zero = jnp.zeros((), x.dtype)
-        derivative = flow.weights.derivative(t)
+        derivative = flow.path.derivative(t)
         drift = zero if derivative is None else _first_order(x, tilt, _cast(derivative, x))
         return _Terms(drift, zero, zero, dissipation(flow, t, x, heads, tilt), zero)
 
     def jump(self, t0: Scalar, t1: Scalar, x0: Tokens, x1: Tokens, flow: AttentionFlow) -> _Terms | None:
-        if flow.weights.jumps is not None:
+        if flow.path.jumps is not None:
             return _at_jump(t0, t1, x1, flow)
-        if flow.weights.grid is None or flow.weights.derivative(t0) is not None:
+        if flow.path.grid is None or flow.path.derivative(t0) is not None:
             return None  # the weights move smoothly: `rate` has it all
         return _noise_step(t0, t1, x0, flow)
 
@@ -90,7 +90,7 @@ def _noise_step(t0: Scalar, t1: Scalar, x: Tokens, flow: AttentionFlow) -> _Term
     tilt = flow.tilt(heads, x, values)
     first = Tilt(tilt.log_mass, tilt.mean[..., :d], tilt.token_weights)
     second = tilt.mean[..., d:].reshape(*tilt.log_mass.shape, d, d)
-    step = flow.weights.increment(t0, t1)
+    step = flow.path.increment(t0, t1)
     drift, noise = _cast(step.drift, x), _cast(step.martingale, x)
     ito = 0.25 * _average(tilt, heads.noise_square(x, second) * step.variance.astype(x.dtype))
     whole = jnp.einsum("hij,nj->hni", drift.score + noise.score, x, precision="highest")

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from jaxtyping import ArrayLike
 
 from .._types import Scalar, Tokens, as_float
-from ..dynamics import AttentionFlow
+from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
-from ._pairs import existing_tokens
+from ._pairs import exists_in
 
 
-class ClusterCount(AbstractObservable):
+class ClusterCount(AbstractObservable[AbstractFlow]):
     """Number of connected components of the graph that joins tokens closer than `radius` (geodesic), a scalar.
 
     A floating number, so that it can be NaN after an early end. Piecewise constant: its gradient is zero.
@@ -21,9 +21,9 @@ class ClusterCount(AbstractObservable):
     def __init__(self, radius: ArrayLike = 0.1):
         self.radius = as_float(radius)
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
         x = jax.lax.stop_gradient(x)
-        exists = existing_tokens(x, flow)
+        exists = exists_in(x, flow)
         radius = jax.lax.stop_gradient(self.radius).astype(x.dtype)
         distance = flow.manifold.distance(x[:, None, :], x[None, :, :])
         joined = (distance < radius) & exists[:, None] & exists[None, :]

@@ -8,7 +8,7 @@ from ..models import AbstractHeads, Tilt, TiedHeads, apply_heads
 from ._observable import AbstractObservable
 
 
-class Energy(AbstractObservable):
+class Energy(AbstractObservable[AttentionFlow]):
     """Interaction energy E(μ; Θ) = ½ ∫∫∫ e^{⟨x, B_θ y⟩} dμ dμ dΘ (no 1/β), a scalar.
 
     Overflows where the scores pass the logarithm of the largest float: use `LogEnergy` there.
@@ -18,14 +18,14 @@ class Energy(AbstractObservable):
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
 
 
-class LogEnergy(AbstractObservable):
+class LogEnergy(AbstractObservable[AttentionFlow]):
     """Logarithm of the interaction energy, finite for any finite scores, a scalar."""
 
     def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).log_energy
 
 
-class Slope(AbstractObservable):
+class Slope(AbstractObservable[AttentionFlow]):
     """G² = (1/n) Σ_i b̂(x_i) |v(x_i)|², the squared metric derivative of the flow in W_{m,2}, a scalar.
 
     b̂ is the effective mobility and v the flow's velocity. For several different heads this is neither the energy's
@@ -37,7 +37,7 @@ class Slope(AbstractObservable):
         return tilt.integrate(tilt.effective_mobility * jnp.sum(flow(t, x) ** 2, axis=-1))
 
 
-class Dissipation(AbstractObservable):
+class Dissipation(AbstractObservable[AttentionFlow]):
     """S = −⟨∇E, x'⟩, the rate at which the motion of the tokens lowers the energy at fixed weights, a scalar.
 
     For the descending head-averaged flow it is (1/n) Σ_i ⟨(1/H)Σ_h (Z_h/n) w_h, (1/H)Σ_h w_h⟩ ≥ 0 up to the heads'

@@ -1,20 +1,22 @@
 """How spread out the tokens are: order parameter, diameter, pairwise cosines."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from .._types import Scalar, Tokens, as_float
-from ..dynamics import AttentionFlow
+from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
-from ._pairs import existing_tokens, pair_exists
+from ._pairs import exists_in, pair_exists
 
 
-class OrderParameter(AbstractObservable):
+class OrderParameter(AbstractObservable[AbstractFlow]):
     """|(1/n) Σ_i x_i|, a scalar: 1 exactly at one cluster on the sphere, 0 for balanced clouds."""
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
-        exists = existing_tokens(x, flow)
+    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
+        exists = exists_in(x, flow)
         mean = jnp.sum(jnp.where(exists[:, None], x, 0), axis=0) / jnp.sum(exists)
         # the norm at 0 has no gradient; take 0, its smallest subgradient
         square = jnp.sum(mean**2)
@@ -22,11 +24,11 @@ class OrderParameter(AbstractObservable):
         return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0).astype(x.dtype)
 
 
-class Diameter(AbstractObservable):
+class Diameter(AbstractObservable[AbstractFlow]):
     """Largest geodesic distance between two tokens, a scalar; memory O(n), work O(n²)."""
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
-        exists = existing_tokens(x, flow)
+    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
+        exists = exists_in(x, flow)
 
         def farthest(token):
             distance = flow.manifold.distance(jnp.broadcast_to(token[None], x.shape), x)
@@ -35,15 +37,15 @@ class Diameter(AbstractObservable):
         return jnp.max(jnp.where(exists, jax.lax.map(farthest, x, batch_size=64), 0))
 
 
-class PairwiseCosine(AbstractObservable):
+class PairwiseCosine(AbstractObservable[AbstractFlow]):
     """Quantiles of the cosines ⟨x_i, x_j⟩/(|x_i||x_j|) over pairs i < j, `(q,)`; NaN for fewer than two tokens."""
 
     quantiles: Float[Array, "q"]
 
-    def __init__(self, quantiles: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)):
+    def __init__(self, quantiles: Sequence[float] | ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)):
         self.quantiles = jnp.atleast_1d(as_float(jnp.asarray(quantiles)))
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Float[Array, "q"]:
+    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Float[Array, "q"]:
         square = jnp.sum(x**2, axis=-1, keepdims=True)
         unit = x / jnp.sqrt(jnp.where(square > 0, square, 1))
         cosines = jnp.matmul(unit, unit.T, precision="highest")

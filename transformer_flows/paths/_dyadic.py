@@ -22,7 +22,8 @@ _ROUNDING = 4
 class Places(eqx.Module):
     """Places of times, and how much of the noise they need: `levels` halvings of the first `intervals` units.
 
-    `intervals` is None where the times are traced: the number is not known then.
+    `intervals` is None where the times are traced: the number is not known then. The first `dense_levels` halvings
+    have about as many cells as there are times.
     """
 
     interval: Int[Array, "s"]
@@ -30,6 +31,11 @@ class Places(eqx.Module):
     weight: Float[Array, "s"]
     levels: int = eqx.field(static=True)
     intervals: int | None = eqx.field(static=True)
+
+    @property
+    def dense_levels(self) -> int:
+        cells = 2 * self.interval.shape[0] // (self.intervals or 1)
+        return min(self.levels, max(cells.bit_length() - 1, 0))
 
 
 def places(ts: Times, unit: float, depth: int) -> Places:

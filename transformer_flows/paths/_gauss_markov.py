@@ -4,18 +4,27 @@ Interval k of the clock is drawn from the key folded with k: the value at its en
 value at its start, then the midpoint of every half, by the exact law of the midpoint given both ends. So a value
 depends on the key and on its time only, never on the horizon, on the other times, or on how finely the path is
 needed. r = 0 is Brownian motion.
+
+Values are kept as rows, one per time. A law (a, s) of a value given its neighbours is a·(their sum) + s·(normal).
 """
+
+import math
+from collections.abc import Callable
+from itertools import accumulate
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from .._types import Key, Scalar, Times
 from ._dyadic import Places, places
+from ._rounded import rounded
 
-Values = Float[Array, "s ..."]
+Rows = Float[Array, "_ m"]  # one row per time
+Keys = Shaped[Array, "_"]
+Law = tuple[Float[Array, "..."], Float[Array, "..."]]
 _TANHC = (1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835, -1382 / 155925)
 
 
@@ -24,99 +33,130 @@ def gauss_markov(key: Key, like: PyTree, ts: Times, *, rate: Scalar, unit: float
 
     Linear below the finest level, unit/2^depth. Other leaves are None.
     """
-    return _draw(key, eqx.filter_eval_shape(lambda: like), places(ts, unit, depth), rate, unit)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        key = jr.wrap_key_data(key)
+    return _draw(key, _floats(like), places(ts, unit, depth), rate, unit)
+
+
+def _floats(like: PyTree) -> PyTree:
+    shapes = eqx.filter_eval_shape(lambda: like)
+    return eqx.filter(shapes, lambda s: isinstance(s, jax.ShapeDtypeStruct) and jnp.issubdtype(s.dtype, jnp.floating))
 
 
 @eqx.filter_jit
 def _draw(key: Key, like: PyTree, where: Places, rate: Scalar, unit: float) -> PyTree:
+    # Behind the barrier a known rate is not folded at compile time, by a library that rounds otherwise.
+    rate = jax.lax.optimization_barrier(rate)
     leaves, structure = jax.tree.flatten(like)
-    noise = [
-        _leaf(jr.fold_in(key, i), leaf.shape, leaf.dtype, where, rate, unit)
-        if jnp.issubdtype(leaf.dtype, jnp.floating)
-        else None
-        for i, leaf in enumerate(leaves)
-    ]
+    sizes = [math.prod(leaf.shape) for leaf in leaves]
+    dtype = jnp.result_type(jnp.float32, *(leaf.dtype for leaf in leaves))
+    transition = _transition(rate, unit, dtype)
+    bridge = _bridge(rate, unit / 2.0 ** jnp.arange(where.levels), dtype)
+    rows = _rows(key, sum(sizes), dtype, where, transition, bridge)
+    parts = jnp.split(rows, list(accumulate(sizes))[:-1], axis=1)
+    noise = [part.reshape(-1, *leaf.shape).astype(leaf.dtype) for part, leaf in zip(parts, leaves, strict=True)]
     return jax.tree.unflatten(structure, noise)
 
 
-def _leaf(key: Key, shape: tuple[int, ...], dtype: jnp.dtype, where: Places, rate: Scalar, unit: float) -> Values:
+def _rows(key: Key, size: int, dtype: jnp.dtype, where: Places, transition: Law, bridge: Law) -> Rows:
     if where.intervals is None:
-        left, right = _ends_by_search(key, shape, dtype, where.interval, rate, unit)
+        left, right = _search(key, size, dtype, where.interval, transition)
+        left, right = _descend(_fold(key, where.interval), where, 0, left, right, bridge)
     else:
-        left, right = _ends(key, shape, dtype, where.interval, where.intervals, rate, unit)
-    left, right = _refine(key, where, left, right, rate, unit)
-    w = _column(where.weight.astype(dtype), left)
-    return (1 - w) * left + w * right
+        keys = _fold(key, jnp.arange(where.intervals, dtype=jnp.int32))
+        nodes = jnp.arange(2**where.dense_levels, dtype=jnp.int32)
+        z = _normals(jax.vmap(lambda key: _fold(key, nodes))(keys).reshape(-1), size, dtype)
+        ends = _ends(z[:: len(nodes)], transition)
+        left, right = ends[where.interval], ends[where.interval + 1]
+        left, right = _descend_in(z, where, left, right, bridge)
+        left, right = _descend(keys[where.interval], where, where.dense_levels, left, right, bridge)
+    return left + rounded(where.weight.astype(dtype)[:, None] * (right - left))
 
 
-def _ends(key, shape, dtype, interval, intervals: int, rate, unit) -> tuple[Values, Values]:
-    """X at both ends of the interval of every time, from the values at all multiples of the unit."""
-    keys = jax.vmap(lambda k: jr.fold_in(jr.fold_in(key, k), 0))(jnp.arange(intervals, dtype=jnp.int32))
-    decay, spread = _transition(rate, unit, dtype)
+def _ends(z: Rows, transition: Law) -> Rows:
+    """X at every multiple of the unit, from the normals of the intervals."""
+    pull, spread = transition
 
-    def step(x, xi):
-        x = decay * x + xi
+    def step(x: Array, z: Array) -> tuple[Array, Array]:
+        x = rounded(pull * x) + rounded(spread * z)
         return x, x
 
-    zero = jnp.zeros(shape, dtype)
-    _, later = jax.lax.scan(step, zero, spread * _normals(keys, shape, dtype))
-    ends = jnp.concatenate([zero[None], later])
-    return ends[interval], ends[interval + 1]
+    zero = jnp.zeros_like(z[0])
+    return jnp.concatenate([zero[None], jax.lax.scan(step, zero, z)[1]])
 
 
-def _ends_by_search(key, shape, dtype, interval, rate, unit) -> tuple[Values, Values]:
-    """The same where the number of intervals is not known: step through them until the last one is reached."""
-    decay, spread = _transition(rate, unit, dtype)
-    zeros = jnp.zeros((interval.shape[0], *shape), dtype)
+def _search(key: Key, size: int, dtype: jnp.dtype, interval: Int[Array, "s"], transition: Law) -> tuple[Rows, Rows]:
+    """X at both ends of the interval of every time, where the number of intervals is not known when tracing."""
+    pull, spread = transition
+    zeros = jnp.zeros((interval.shape[0], size), dtype)
 
-    def body(carry):
+    def step(carry: tuple) -> tuple:
         k, x, left, right = carry
-        later = decay * x + spread * jr.normal(jr.fold_in(jr.fold_in(key, k), 0), shape, dtype)
-        here = _column(interval == k, left)
+        z = _normals(jr.fold_in(jr.fold_in(key, k), 0)[None], size, dtype)[0]
+        later = rounded(pull * x) + rounded(spread * z)
+        here = (interval == k)[:, None]
         return k + 1, later, jnp.where(here, x, left), jnp.where(here, later, right)
 
     start = (jnp.zeros((), jnp.int32), zeros[0], zeros, zeros)
-    _, _, left, right = jax.lax.while_loop(lambda carry: carry[0] <= interval.max(), body, start)
+    _, _, left, right = jax.lax.while_loop(lambda carry: carry[0] <= interval.max(), step, start)
     return left, right
 
 
-def _refine(key, where: Places, left: Values, right: Values, rate, unit) -> tuple[Values, Values]:
-    """Values at both ends of the cell of every time: halve its interval `levels` times, towards the time."""
-    if where.levels == 0:
-        return left, right
-    keys = jax.vmap(lambda k: jr.fold_in(key, k))(where.interval)
-    level = jnp.arange(where.levels, dtype=jnp.int32)
-    pull, spread = _bridge(rate, unit / 2.0**level, left.dtype)
+def _descend_in(z: Rows, where: Places, left: Rows, right: Rows, bridge: Law) -> tuple[Rows, Rows]:
+    """Halve towards every time, as far as the normals `z` of all nodes of all intervals go."""
+    levels = where.dense_levels
+    return _halve(where, 0, levels, left, right, bridge, lambda node: z[where.interval * 2**levels + node])
 
-    def halve(carry, now):
+
+def _descend(keys: Keys, where: Places, done: int, left: Rows, right: Rows, bridge: Law) -> tuple[Rows, Rows]:
+    """Go on halving towards every time after `done` levels, drawing the normals of the nodes on the way alone."""
+    size, dtype = left.shape[1], left.dtype
+
+    def draw(node: Int[Array, "s"]) -> Rows:
+        return _normals(jax.vmap(jr.fold_in)(keys, node), size, dtype)
+
+    return _halve(where, done, where.levels, left, right, bridge, draw)
+
+
+def _halve(
+    where: Places,
+    first: int,
+    last: int,
+    left: Rows,
+    right: Rows,
+    bridge: Law,
+    normals: Callable[[Int[Array, "s"]], Rows],
+) -> tuple[Rows, Rows]:
+    """X at both ends of the cell of every time at level `last`, from the ends of its cell at level `first`."""
+    if first == last:
+        return left, right
+
+    def halve(carry: tuple, now: tuple) -> tuple[tuple, None]:
         left, right, node = carry
-        pull, spread, shift = now
-        z = _normals(jax.vmap(jr.fold_in)(keys, node), left.shape[1:], left.dtype)
-        middle = pull * (left + right) + spread * z
+        (pull, spread), shift = now
+        middle = rounded(pull * (left + right)) + rounded(spread * normals(node))
         upper = (where.position >> shift) & 1
-        in_upper = _column(upper == 1, left)
-        # Nodes are numbered as in a heap: 1 is the interval's midpoint, 2 and 3 those of its halves; 0 is its end.
+        in_upper = (upper == 1)[:, None]
         return (jnp.where(in_upper, middle, left), jnp.where(in_upper, right, middle), 2 * node + upper), None
 
-    carry = (left, right, jnp.ones_like(where.interval))
-    (left, right, _), _ = jax.lax.scan(halve, carry, (pull, spread, where.levels - 1 - level))
+    # Nodes are numbered as in a heap: 1 is the midpoint of the interval, 2 and 3 those of its halves. 0 is its end.
+    node = 2**first + (where.position >> (where.levels - first))
+    shifts = where.levels - 1 - jnp.arange(first, last, dtype=jnp.int32)
+    (left, right, _), _ = jax.lax.scan(halve, (left, right, node), ((bridge[0][first:last], bridge[1][first:last]), shifts))
     return left, right
 
 
-def _transition(rate: Scalar, h: float, dtype: jnp.dtype) -> tuple[Scalar, Scalar]:
-    """e^{-rh} and the standard deviation of X(t+h) given X(t): √((1 - e^{-2rh})/(2r)), √h at r = 0."""
+def _transition(rate: Scalar, h: float, dtype: jnp.dtype) -> Law:
+    """The law of X(t+h) given X(t): e^{-rh} and √((1 - e^{-2rh})/(2r)), 1 and √h at r = 0."""
     z = rate * h
     variance = h * _tanhc(z) * (1 + jnp.exp(-2 * z)) / 2
     return jnp.exp(-z).astype(dtype), jnp.sqrt(variance).astype(dtype)
 
 
-def _bridge(rate: Scalar, h: Float[Array, "j"], dtype: jnp.dtype) -> tuple[Float[Array, "j"], Float[Array, "j"]]:
-    """Weight of X(t) + X(t+h) in the mean of X(t+h/2) given both, 1/(2 cosh(rh/2)), and its standard deviation.
-
-    The variance is tanh(rh/2)/(2r); ½ and h/4 at r = 0.
-    """
+def _bridge(rate: Scalar, h: Float[Array, "j"], dtype: jnp.dtype) -> Law:
+    """The law of X(t+h/2) given X(t) and X(t+h): 1/(2 cosh(rh/2)) and √(tanh(rh/2)/(2r)), ½ and √h/2 at r = 0."""
     z = rate * h / 2
-    decay = jnp.exp(-z)  # 1/(2 cosh z) without overflow
+    decay = jnp.exp(-z)  # in place of cosh, which overflows
     return (decay / (1 + decay * decay)).astype(dtype), jnp.sqrt(h / 4 * _tanhc(z)).astype(dtype)
 
 
@@ -131,10 +171,10 @@ def _tanhc(z: Array) -> Array:
     return jnp.where(small, series, jnp.tanh(far) / far)
 
 
-def _normals(keys: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Values:
-    return jax.vmap(lambda k: jr.normal(k, shape, dtype))(keys)
+def _fold(key: Key, numbers: Int[Array, "s"]) -> Keys:
+    return jax.vmap(lambda number: jr.fold_in(key, number))(numbers)
 
 
-def _column(x: Array, like: Values) -> Array:
-    """`x`, one number per time, against arrays of one array per time."""
-    return x.reshape(-1, *([1] * (like.ndim - 1)))
+def _normals(keys: Keys, size: int, dtype: jnp.dtype) -> Rows:
+    # Drawn flat: an array of the leaf's own shape takes twice as long to compile and to draw.
+    return jax.vmap(lambda key: jr.normal(key, (size,), dtype))(keys)

@@ -24,9 +24,9 @@ TERMS = {
 
 @styled
 def plot_balance(data: xr.Dataset, *, path: int = 0) -> Figure:
-    """Draw the terms of the balance on one path, and below it the residuals of all paths; a column per number of heads.
+    """Draw the terms of the balance on one path, and below it the residuals of all paths; a column per head count.
 
-    Needs `balance_energy_change` and `balance_dissipation` (heads, path, t); the other terms are drawn where they exist.
+    Needs `balance_energy_change` and `balance_dissipation` (heads, path, t); the other terms are optional.
     One path and no mean above, because the martingale averages out over paths while the balance holds on each.
     """
     labels, t = cases(data, "heads", "$H$"), coordinate(data, "t")
@@ -42,8 +42,9 @@ def plot_balance(data: xr.Dataset, *, path: int = 0) -> Figure:
         lower.set_xlabel(DEPTH)
     axes[0, 0].set_ylabel("accumulated from $t=0$")
     axes[1, 0].set_ylabel("|residual|")
-    for ax in axes[:, -1]:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    bold = "thin: all paths\nbold: root mean square" if data.sizes["path"] > 1 else None
+    for ax, title in zip(axes[:, -1], (None, bold), strict=True):
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title, alignment="left", title_fontsize=8.5)
     figure.suptitle(f"Energy balance: terms on path {data['path'].to_numpy()[path]}, residuals of all paths")
     return figure
 

@@ -25,14 +25,14 @@ def plot_diagram(data: xr.Dataset) -> Figure:
     predicted = None
     if "clustering_time_predicted" in data:
         predicted = values(data, "clustering_time_predicted", "d", "beta")
+    meshes = [_draw_cells(ax, t, beta, cells) for ax, cells in zip(axes[0], clustered, strict=True)]
     for i, ax in enumerate(axes[0]):
-        mesh = _draw_cells(ax, t, beta, clustered[i])
         if predicted is not None:
             _draw_curve(ax, predicted[i], beta)
         ax.set_title(titles[i])
         ax.set_xlabel(DEPTH)
     axes[0, 0].set_ylabel(r"inverse temperature $\beta$")
-    figure.colorbar(mesh, ax=axes[0, :].tolist(), label=r"probability of $\langle x_i,x_j\rangle\geq 0.999$")
+    figure.colorbar(meshes[0], ax=axes[0, :].tolist(), label=r"probability of $\langle x_i,x_j\rangle\geq 0.999$")
     figure.suptitle("Probability that two tokens have met")
     return figure
 

@@ -1,4 +1,4 @@
-"""Tokens that start at equal angles: their common cosine and the depth at which it reaches a level, against prediction."""
+"""Tokens that start at equal angles: their common cosine, and when it reaches a level, against prediction."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from .access import DEPTH, coordinate, values
 from .style import axes_or_blank, blank, categorical, positive, sequential, styled
@@ -71,12 +72,22 @@ def plot_hitting_times(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
     laws: Sequence[str] = [str(law) for law in data["law"].to_numpy()]
     measured = values(data, "hitting_time", "law", "beta")
     predicted = values(data, "hitting_time_predicted", "law", "beta")
+    dash = "_" if beta.size == 1 else ""  # a line through one point is invisible
     for i, colour in enumerate(categorical(len(laws))):
-        ax.plot(beta, positive(predicted[i]), color=colour, linewidth=1.4, marker="_", markersize=12)
+        ax.plot(beta, positive(predicted[i]), color=colour, linewidth=1.4, marker=dash, markersize=16)
         ax.plot(beta, positive(measured[i]), linestyle="none", marker="o", markersize=5, color=colour, label=laws[i])
     ax.set_yscale("log")
+    _plain_labels(ax)
     ax.set_xlabel(r"inverse temperature $\beta$")
     ax.set_ylabel("hitting time (dimensionless depth)")
     ax.set_title("Hitting times: measured (dots), predicted (lines)")
     ax.legend()
     return figure
+
+
+def _plain_labels(ax: Axes) -> None:
+    """Write 3 and not 3 × 10⁰ where the log axis is short enough to have labels between the powers of ten."""
+    low, high = ax.get_ylim()
+    if high < 1000 * low:
+        ax.yaxis.set_major_formatter(LogFormatter())
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))

@@ -34,17 +34,24 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _claim(claim: Mapping[str, Any]) -> str:
-    low, high = (text(claim.get(end)) for end in ("low", "high"))
-    interval = f"[{low}, {high}]" if low or high else ""
     verdict = text(claim.get("verdict"))
     kind = "good" if verdict.lower() in GOOD else "bad" if verdict.lower() in BAD else ""
-    cells = [text(claim.get(name)) for name in ("source", "statement", "predicted", "measured")] + [interval]
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + f'<td class="{kind}">{escape(verdict)}</td>'
+    cells = [text(claim.get(name)) for name in ("statement", "predicted", "measured")] + [interval(claim)]
+    row = [f"<td>{escape(cell)}</td>" for cell in cells] + [f'<td class="{kind}">{escape(verdict)}</td>']
+    return _row(text(claim.get("source")), row)
+
+
+def interval(claim: Mapping[str, Any]) -> str:
+    """Return the interval of a claim as text; an end that is missing or infinite leaves an inequality."""
+    low, high = (text(claim.get(end)).replace("–", "") for end in ("low", "high"))
+    if low and high:
+        return f"[{low}, {high}]"
+    return f"≥ {low}" if low else f"≤ {high}" if high else ""
 
 
 def settings_table(settings: Mapping[str, Any]) -> str:
     """Return nested settings as one row per value, with dotted names as in the configuration file."""
-    rows = [f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td>' for name, value in flatten(settings)]
+    rows = [_row(name, [f"<td>{escape(value)}</td>"]) for name, value in flatten(settings)]
     return _table("", rows) if rows else '<p class="notes">None.</p>'
 
 
@@ -58,7 +65,7 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def text(value: Any, *, exact: bool = False) -> str:
-    """Return a value as a reader expects it: no quotes, arrays as lists, None as nothing; floats short unless `exact`."""
+    """Return a value without quotes, arrays as lists, None as nothing; floats are shortened unless `exact`."""
     if value is None:
         return ""
     if isinstance(value, np.ndarray) or (hasattr(value, "tolist") and not isinstance(value, str)):
@@ -70,8 +77,10 @@ def text(value: Any, *, exact: bool = False) -> str:
     return str(value)
 
 
+def _row(label: str, cells: Sequence[str]) -> str:
+    return f'<tr><th scope="row">{escape(label)}</th>{"".join(cells)}</tr>\n'
+
+
 def _table(head: str, rows: Sequence[str]) -> str:
-    header = f"<thead><tr>{head}</tr></thead>" if head else ""
-    return (
-        f'<div class="wide"><table>{header}<tbody>' + "".join(f"{row}</tr>" for row in rows) + "</tbody></table></div>"
-    )
+    header = f"<thead><tr>{head}</tr></thead>\n" if head else ""
+    return f'<div class="wide"><table>{header}<tbody>\n{"".join(rows)}</tbody></table></div>'

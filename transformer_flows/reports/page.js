@@ -7,10 +7,12 @@
     const figure = JSON.parse(document.getElementById("tokens-" + index).textContent);
     const scene = place._fullLayout && place._fullLayout.scene;
     if (scene && scene._scene && figure.layout.scene) figure.layout.scene.camera = scene._scene.getCamera();
+    figure.layout.height = Math.min(figure.layout.height, place.clientWidth + 90);  // keeps the sphere whole on a phone
     if (place.data) Plotly.purge(place);
     Plotly.newPlot(place, {
       data: figure.data, layout: figure.layout, frames: figure.frames,
-      config: { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "sendDataToCloud"] },
+      // a list of the buttons wanted, since some of the others send the data elsewhere
+      config: { responsive: true, displaylogo: false, modeBarButtons: [[figure.layout.scene ? "resetCameraDefault3d" : "resetScale2d"]] },
     });
   };
   if (choice) choice.addEventListener("change", () => show(choice.value));

@@ -18,9 +18,11 @@ from plotly.offline import get_plotlyjs
 from .access import cases, coordinate
 from .gallery import DRAWINGS
 from .interactive import TOKEN_BYTES, interactive_tokens
-from .style import png
 from .markup import claims_table, settings_table, summary_table
+from .style import STYLE, png
 from .table import summarise
+
+CSS_DPI = 96
 
 
 def write_report(
@@ -60,7 +62,7 @@ def write_report(
 
 
 def _part(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return resources.files("transformer_flows.reports").joinpath(name).read_text(encoding="utf-8")
 
 
 def _save_figures(data: xr.Dataset, folder: Path, title: str) -> list[tuple[str, str, bytes]]:
@@ -79,8 +81,10 @@ def _section(heading: str, body: str) -> str:
 def _figure(name: str, caption: str, picture: bytes) -> str:
     source = base64.b64encode(picture).decode("ascii")
     text = escape(caption)
+    # the width stands in bytes 16 to 19 of a PNG; letters then have one size in all figures, and screens pixels to spare
+    width = int.from_bytes(picture[16:20], "big") * CSS_DPI // STYLE["savefig.dpi"]
     return (
-        f'<figure id="{escape(name)}"><img loading="lazy" alt="{text}" src="data:image/png;base64,{source}">'
+        f'<figure id="{escape(name)}"><img width="{width}" alt="{text}" src="data:image/png;base64,{source}">'
         f"<figcaption>{text}</figcaption></figure>"
     )
 
@@ -96,13 +100,13 @@ def _has_tokens(data: xr.Dataset) -> bool:
 def _player(data: xr.Dataset) -> str:
     """Return the place of the interactive view, with a choice of the number of heads if there are several."""
     options = "".join(f'<option value="{i}">{label}</option>' for i, label in enumerate(cases(data, "heads", "H")))
-    choice = f'<label>Number of heads <select id="heads">{options}</select></label>'
-    several = data.sizes["heads"] > 1
-    hint = "Drag to turn, scroll to zoom." if data.sizes["axis"] == 3 else ""
+    choice = f'<label>Number of heads <select id="heads">{options}</select></label>\n'
+    hint = " Drag to turn, scroll to zoom." if data.sizes["axis"] == 3 else ""
     return (
-        f'<section class="player">\n<h2>Tokens over depth</h2>\n{choice if several else ""}'
-        f'<div id="tokens"><noscript>The moving picture needs JavaScript; nothing is loaded from elsewhere.</noscript></div>'
-        f"<p class=notes>First path. {hint}</p>\n</section>"
+        '<section class="player">\n<h2>Tokens over depth</h2>\n'
+        + (choice if data.sizes["heads"] > 1 else "")
+        + '<div id="tokens"><noscript>The moving picture needs JavaScript.</noscript></div>\n'
+        + f'<p class="notes">First path.{hint}</p>\n</section>'
     )
 
 

@@ -1,7 +1,7 @@
 """Tokens at chosen times: a row per number of heads, a column per time.
 
-On S² a sphere, on S¹ a circle; in more dimensions the distribution of the cosines of all pairs, since no flat picture of
-the tokens keeps their angles.
+On S² a sphere, on S¹ a circle; in more dimensions the distribution of the cosines of all pairs, since no flat picture
+of the tokens keeps their angles.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ BINS = 50
 def plot_snapshots(data: xr.Dataset) -> Figure:
     """Draw the tokens of path 0 at the times in the attribute `snapshots` of `tokens`.
 
-    Needs `tokens` (heads, frame_t, token, axis). The frame nearest to each wished time is drawn and its own time written.
+    Needs `tokens` (heads, frame_t, token, axis). The frame nearest to each wished time is drawn, under its own time.
     """
     tokens = values(data, "tokens", "heads", "frame_t", "token", "axis")
     frames = snapshot_frames(data["tokens"])
@@ -38,6 +38,8 @@ def plot_snapshots(data: xr.Dataset) -> Figure:
         ax.set_title(f"$t$ = {time:g}", loc="center")
     for ax in axes[-1] if flat else ():
         ax.set_xlabel(r"$\langle x_i,x_j\rangle$")
+    if tokens.shape[-1] == 3:
+        figure.supxlabel("first path; colour: token; faint: far side", fontsize=8.5, color=MUTED)
     figure.suptitle(heading(tokens.shape[-1], tokens.shape[2]))
     return figure
 
@@ -62,12 +64,13 @@ def draw_tokens(ax: Axes, tokens: Float[np.ndarray, "token axis"], colours: list
 
 
 def draw_cosines(ax: Axes, tokens: Float[np.ndarray, "token axis"]) -> None:
-    """Draw the share of pairs in each of `BINS` bins of cosines, on a log axis: a few strays next to a cluster count."""
+    """Draw the share of pairs in each of `BINS` bins of cosines, on a log axis, where a few strays show too."""
     share, bounds = cosine_shares(tokens)
     floor = 0.5 / max(1, len(tokens) * (len(tokens) - 1) // 2)
-    ax.stairs(np.maximum(share, floor), bounds, baseline=floor, fill=True, color=CATEGORICAL[0], alpha=0.8)
+    ax.stairs(np.maximum(share, floor), bounds, baseline=floor, fill=True, color=CATEGORICAL[0])
     ax.set_yscale("log")
-    ax.set(xlim=(-1.02, 1.02), ylim=(floor, 1.5))
+    ax.set(xlim=(-1.02, 1.02), ylim=(floor, 1.5), xticks=(-1.0, -0.5, 0.0, 0.5, 1.0))
+    ax.set_xticklabels(["−1", "", "0", "", "1"])
 
 
 def cosine_shares(

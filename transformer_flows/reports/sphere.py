@@ -1,8 +1,8 @@
 """Tokens on S² and S¹, drawn on flat axes.
 
 The sphere is seen from far away: a point's place on the page is its part in the plane of the page, its depth the part
-along the line of sight. Tokens with positive depth are on the near side. Flat axes keep the order front over back exact,
-which a three-dimensional scatter plot over a surface does not.
+along the line of sight. Tokens with positive depth are on the near side. Flat axes keep the order of front and back
+exact, which a three-dimensional scatter plot over a surface does not.
 """
 
 import functools
@@ -10,6 +10,7 @@ import functools
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba_array
 from matplotlib.patches import Circle
 
@@ -70,19 +71,27 @@ def _ball(size: int = 256) -> Float[np.ndarray, "size size 4"]:
 
 def _graticule(ax: Axes, view: tuple[float, float]) -> None:
     """Draw parallels and meridians every 30 degrees, faint on the far side."""
-    turn, half = np.linspace(0, 2 * np.pi, 181), np.linspace(-np.pi / 2, np.pi / 2, 91)
-    parallels = [_place(np.full_like(turn, a), turn) for a in np.deg2rad(np.arange(-60, 61, 30))]
-    meridians = [_place(half, np.full_like(half, a)) for a in np.deg2rad(np.arange(0, 360, 30))]
-    for line in parallels + meridians:
-        placed = line @ camera(view).T
-        near = placed[:, 2] >= 0
-        for side, alpha, zorder in ((near, 0.8, 3), (~near, 0.3, 1)):
-            shown = np.where(side[:, None], placed[:, :2], np.nan)
-            if side.any():
-                ax.plot(*shown.T, color=LINE, linewidth=0.6, alpha=alpha, zorder=zorder)
+    placed = graticule() @ camera(view).T
+    near = placed[..., 2:] >= 0
+    for side, alpha, zorder in ((near, 0.8, 3), (~near, 0.3, 1)):
+        lines = np.where(side, placed[..., :2], np.nan)
+        ax.add_collection(LineCollection(list(lines), colors=LINE, linewidths=0.6, alpha=alpha, zorder=zorder))
 
 
-def _place(latitude: Float[np.ndarray, "k"], longitude: Float[np.ndarray, "k"]) -> Float[np.ndarray, "k 3"]:
+@functools.cache
+def graticule() -> Float[np.ndarray, "line point 3"]:
+    """Return five parallels and six great circles through the poles, 30 degrees apart."""
+    turn = np.linspace(0.0, 2 * np.pi, 121)
+    steps = np.deg2rad(30.0 * np.arange(6))
+    parallels = [place(np.full_like(turn, latitude), turn) for latitude in steps[:5] - np.deg2rad(60.0)]
+    meridians = [place(turn, np.full_like(turn, longitude)) for longitude in steps]
+    return np.stack(parallels + meridians)
+
+
+def place(
+    latitude: Float[np.ndarray, "*shape"], longitude: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape 3"]:
+    """Return the unit vectors at these angles."""
     return np.stack(
         [np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)], axis=-1
     )

@@ -22,7 +22,7 @@ RULE = "#e4e7eb"
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SEQUENTIAL = "viridis"
 
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
     "mathtext.fontset": "dejavusans",
     "font.size": 9.5,

@@ -1,6 +1,7 @@
-"""Quantities over depth: every path as a thin line, their arithmetic mean as a bold one, one colour per number of heads."""
+"""Quantities over depth: every path as a thin line, their mean as a bold one, one colour per number of heads."""
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -21,7 +22,7 @@ def draw_paths(
     colours: Sequence[str],
     *,
     log: bool = False,
-    **line: str,
+    drawstyle: Literal["default", "steps-post"] = "default",
 ) -> None:
     """Draw each path thin and the mean over the finite paths bold.
 
@@ -31,9 +32,11 @@ def draw_paths(
     dot = "o" if t.size == 1 else ""
     several = paths.shape[1] > 1
     for case, label, colour in zip(paths, labels, colours, strict=True):
+        common: dict[str, Any] = {"color": colour, "drawstyle": drawstyle}
         if several:
-            ax.plot(t, shown(case).T, color=colour, linewidth=0.6, alpha=max(0.15, 0.6 / len(case) ** 0.5), **line)
-        ax.plot(t, shown(mean_over_paths(case)), color=colour, label=label, marker=dot, markersize=4, zorder=3, **line)
+            ax.plot(t, shown(case).T, linewidth=0.6, alpha=max(0.15, 0.6 / len(case) ** 0.5), **common)
+        mean = shown(mean_over_paths(case))
+        ax.plot(t, mean, label=label, marker=dot, markersize=4, zorder=3, **common)
     if log:
         ax.set_yscale("log")
     ax.set_xlabel(DEPTH)
@@ -51,9 +54,10 @@ def _remarks(ax: Axes, paths: Float[np.ndarray, "case path t"], *, log: bool) ->
         note(ax, "; ".join(remarks))
 
 
-def mean_label(data: xr.Dataset) -> str:
-    """Say what the bold line is."""
-    return f"thin: {data.sizes['path']} paths, bold: arithmetic mean" if data.sizes["path"] > 1 else "one path"
+def _legend(ax: Axes, paths: int) -> None:
+    """Put the legend beside the axes, and say in it what the bold line is."""
+    title = f"thin: {paths} paths\nbold: arithmetic mean" if paths > 1 else "one path"
+    ax.legend(title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), alignment="left", title_fontsize=8.5)
 
 
 @styled
@@ -73,8 +77,8 @@ def plot_slope(data: xr.Dataset) -> Figure:
         ax.set_title(titles[name])
         ax.set_ylabel(symbols[name])
         ax.tick_params(labelleft=True)
-    axes[0, -1].legend(title="heads", loc="upper left", bbox_to_anchor=(1.0, 1.0), alignment="left")
-    figure.suptitle(f"Squared slope and dissipation: {mean_label(data)}")
+    _legend(axes[0, -1], data.sizes["path"])
+    figure.suptitle("Squared slope and dissipation")
     return figure
 
 
@@ -84,9 +88,9 @@ def plot_energy(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
     figure, ax = axes_or_blank(ax, (6.6, 3.8))
     labels = cases(data, "heads", "$H$")
     draw_paths(ax, coordinate(data, "t"), curves(data, "energy"), labels, categorical(len(labels)))
-    ax.set_title(f"Interaction energy: {mean_label(data)}")
+    ax.set_title("Interaction energy")
     ax.set_ylabel(r"$E(\mu_t;\Theta_t)$")
-    ax.legend(title="heads", loc="upper left", bbox_to_anchor=(1.0, 1.0), alignment="left")
+    _legend(ax, data.sizes["path"])
     return figure
 
 
@@ -98,7 +102,7 @@ def plot_clusters(data: xr.Dataset) -> Figure:
     """
     names = {
         "clusters": ("Clusters", "number of clusters"),
-        "order_parameter": ("Order parameter", r"$|\frac{1}{n}\sum_i x_i|$"),
+        "order_parameter": ("Order parameter", "length of the mean token"),
         "diameter": ("Diameter", "largest distance of two tokens"),
     }
     shown = present(data, names)
@@ -106,13 +110,13 @@ def plot_clusters(data: xr.Dataset) -> Figure:
     labels, t = cases(data, "heads", "$H$"), coordinate(data, "t")
     for ax, name in zip(axes[0], shown, strict=True):
         paths = curves(data, name)
-        steps = {"drawstyle": "steps-post"} if name == "clusters" else {}
-        draw_paths(ax, t, paths, labels, categorical(len(labels)), **steps)
+        style = "steps-post" if name == "clusters" else "default"
+        draw_paths(ax, t, paths, labels, categorical(len(labels)), drawstyle=style)
         ax.set_title(names[name][0])
         ax.set_ylabel(names[name][1])
         if name == "clusters":
             ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.set_ylim(bottom=0)
-    axes[0, -1].legend(title="heads", loc="upper left", bbox_to_anchor=(1.0, 1.0), alignment="left")
-    figure.suptitle(f"Clustering: {mean_label(data)}")
+    _legend(axes[0, -1], data.sizes["path"])
+    figure.suptitle("Clustering")
     return figure

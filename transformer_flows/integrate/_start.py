@@ -1,0 +1,49 @@
+"""Checks of the state from which a solve starts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from .._checks import concrete, refuse_non_finite
+from .._types import Valid
+from ..dynamics import AbstractFlow, existing_tokens
+
+# How far from the manifold a start may be and still be taken for rounding, and retracted without a word.
+_OFF_MANIFOLD = 1e-3
+
+
+def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
+    """Raise `ValueError` naming the first token that is non-finite, zero, or off the manifold.
+
+    Tokens that do not exist (padding) may hold anything finite. Traced values are not checked.
+    """
+    if isinstance(x0, jax.Array):
+        _check_tokens(flow, x0, existing_tokens(flow))
+    else:
+        for leaf in jax.tree.leaves(x0):
+            refuse_non_finite(leaf, "x0")
+
+
+def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None:
+    manifold = flow.manifold
+    if x0.ndim != 2 or x0.shape[1] != manifold.d or x0.shape[0] == 0:
+        raise ValueError(f"x0 must be tokens of shape (n, {manifold.d}) with n >= 1; got shape {x0.shape}.")
+    if existing is not None and existing.shape != x0.shape[:1]:
+        raise ValueError(f"the padding mask has shape {existing.shape}, but x0 has {x0.shape[0]} tokens.")
+    value = concrete(x0)
+    if value is None:
+        return
+    bad = np.flatnonzero(~np.isfinite(value).all(axis=-1))
+    if bad.size:
+        raise ValueError(f"x0 must be finite; token {bad[0]} is {value[bad[0]]}.")
+    with jax.ensure_compile_time_eval():
+        defect = np.asarray(manifold.defect(jnp.asarray(value)))
+    exists = concrete(existing)
+    off = np.flatnonzero((defect > _OFF_MANIFOLD) & (True if exists is None else exists))
+    if off.size:
+        name = f"{type(manifold).__name__}({manifold.d})"
+        raise ValueError(
+            f"x0 must lie on {name}; token {off[0]} is {value[off[0]]}, at distance {defect[off[0]]:.2g}. Bring "
+            "tokens onto it with manifold.retract(x0); a zero token has no nearest point."
+        )

@@ -1,0 +1,67 @@
+"""What every process shares: its clock, its times, and noise that keeps the symmetries of heads."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from .._checks import concrete, refuse_non_finite
+from .._types import Scalar, Times, as_float
+from ..models import AbstractHeads
+from ._knots import knots
+
+DEPTH = 20
+_MOST = 30  # nodes of a deeper tree do not fit into 32 bits
+
+
+def clock(unit: Any, depth: Any) -> tuple[float, int]:
+    """A checked clock. Both are static: they say which path a key means, and so belong to the program."""
+    number = float(unit)
+    if not (np.isfinite(number) and number > 0):
+        raise ValueError(f"unit must be a positive finite time; got {unit!r}.")
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= _MOST:
+        raise ValueError(f"depth must be an integer from 0 to {_MOST}; got {depth!r}.")
+    return number, depth
+
+
+def noise_times(ts: Any) -> Times:
+    """`ts` as knots of noise, which begins at time 0."""
+    ts = knots(ts, "ts")
+    value = concrete(ts)
+    if value is not None and value[0] < 0:
+        raise ValueError(f"ts must not be negative: noise begins at time 0; got {value[0]} at index 0.")
+    return ts
+
+
+def parameter(x: Any, name: str) -> Scalar:
+    """`x` as a floating scalar that is finite and not negative."""
+    x = as_float(x)
+    if x.ndim:
+        raise ValueError(f"{name} must be one number; got shape {x.shape}.")
+    refuse_non_finite(x, name)
+    value = concrete(x)
+    if value is not None and value < 0:
+        raise ValueError(f"{name} must not be negative; got {value}.")
+    return x
+
+
+def symmetrised(tree: PyTree) -> PyTree:
+    """`tree` with every heads in it projected on the heads of its type: tied heads stay symmetric."""
+
+    def is_heads(node: Any) -> bool:
+        return isinstance(node, AbstractHeads)
+
+    return jax.tree.map(lambda node: node.symmetrised() if is_heads(node) else node, tree, is_leaf=is_heads)
+
+
+def refuse_asymmetric(tree: PyTree, name: str) -> None:
+    """Raise `ValueError` where heads in `tree` do not have the symmetry of their type, to 1e-5 of the largest entry."""
+    pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(symmetrised(tree)), strict=True)
+    for leaf, own in pairs:
+        value, wanted = concrete(leaf), concrete(own)
+        if value is None or wanted is None or not jnp.issubdtype(value.dtype, jnp.floating):
+            continue
+        if np.abs(value - wanted).max(initial=0.0) > 1e-5 * np.abs(value).max(initial=0.0):
+            raise ValueError(f"{name} must be symmetric, like the tied heads that move towards it.")

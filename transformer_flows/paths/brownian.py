@@ -1,0 +1,63 @@
+"""Brownian motion in any tree of arrays."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import ArrayLike, Float, PyTree, ScalarLike
+
+from .._types import Key, Knots
+from ._gauss_markov import gauss_markov
+from ._increments import difference, float_dtype, zeros_like
+from ._knots import float_leaves, line
+from ._noise import DEPTH, clock, noise_times, symmetrised
+from ._path import AbstractPath, AbstractProcess, Increment
+
+
+class Brownian(AbstractProcess):
+    """Independent standard Brownian motions in the entries of `like`, zero at time 0; ½(W + Wᵀ) for tied heads.
+
+    `like` is any tree of floating arrays; its values do not matter, and `jax.ShapeDtypeStruct` will do. The noise
+    lives on an absolute clock: interval k of length `unit` comes from the key folded with k and is halved `depth`
+    times, linear below. Another `unit` is another path of the same key. Times that are multiples of unit/2^j cost j
+    halvings only, if they are known when tracing. Raises `ValueError` for a `unit` that is not positive and finite.
+    """
+
+    like: PyTree
+    unit: float = eqx.field(static=True)
+    depth: int = eqx.field(static=True)
+
+    def __init__(self, like: Any, *, unit: float = 1.0, depth: int = DEPTH):
+        self.like = float_leaves(like)
+        self.unit, self.depth = clock(unit, depth)
+
+    def sample(self, key: Key, ts: Float[ArrayLike, "s"]) -> "BrownianPath":
+        ts = noise_times(ts)
+        noise = gauss_markov(key, self.like, ts, rate=jnp.zeros(()), unit=self.unit, depth=self.depth)
+        rest = eqx.filter(self.like, _is_float, inverse=True)
+        return BrownianPath(ts, symmetrised(eqx.combine(noise, rest)))
+
+
+class BrownianPath(AbstractPath):
+    """A drawn Brownian motion: its `values` at the knots `grid`, `(s, ...)`, joined by lines."""
+
+    grid: Knots
+    values: PyTree
+
+    @property
+    def jumps(self) -> None:
+        return None
+
+    def __call__(self, t: ScalarLike) -> PyTree:
+        return line(self.grid, self.values, t)
+
+    def derivative(self, t: ScalarLike) -> None:
+        return None
+
+    def increment(self, t0: ScalarLike, t1: ScalarLike) -> Increment:
+        change = difference(self(t1), self(t0))
+        return Increment(zeros_like(change), change, jnp.asarray(t1 - t0, float_dtype(change)))
+
+
+def _is_float(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating)
