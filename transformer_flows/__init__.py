@@ -54,6 +54,9 @@ from .paths import (
     OrnsteinUhlenbeck as OrnsteinUhlenbeck,
     Oscillating as Oscillating,
     PiecewiseConstant as PiecewiseConstant,
+    Prescribed as Prescribed,
+    phase_locked as phase_locked,
+    phase_spread as phase_spread,
     realise as realise,
 )
 

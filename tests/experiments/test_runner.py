@@ -65,15 +65,21 @@ def test_a_failed_run_resumes_bitwise(tmp_path, console, monkeypatch):
     assert record.provenance["units_resumed"] == 3
 
 
-def test_kill_minus_nine_loses_one_unit(tmp_path, console):
-    code = f"""
+@pytest.mark.parametrize(
+    ("signals", "code", "words"),
+    [([signal.SIGKILL], -signal.SIGKILL, ""), ([signal.SIGTERM, signal.SIGINT], 130, "Stopped at once")],
+    ids=["kill -9", "second signal"],
+)
+def test_a_process_that_dies_loses_one_unit(signals, code, words, tmp_path, console):
+    program = f"""
 from tests.experiments import toy
 from transformer_flows.experiments.runner import run
-toy.kill_in_unit(2)
+toy.signal_in_unit(2, {[int(number) for number in signals]})
 run(toy.Toy(n=5, title="toy", seed=3, dtype="float32"), {str(tmp_path)!r})
 """
-    killed = subprocess.run([sys.executable, "-c", code], capture_output=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert dead.returncode == code, dead.stderr
+    assert words in dead.stderr
     assert sorted(p.name for p in (tmp_path / "units").iterdir()) == ["unit0.npz", "unit1.npz"]
     spec = Toy(n=5, title="toy", seed=3, dtype="float32")
     record = run(spec, tmp_path, console=console)  # and the lock of the dead process is no obstacle

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-import signal
+import time
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -52,7 +52,13 @@ class Toy(Spec):
         return xarray.Dataset({"x": (("k", "i"), values, {"units": "dimensionless"})}, attrs={"title": self.title})
 
 
-def kill_in_unit(number: int) -> None:
-    """From now on the process dies, as by kill -9, inside this unit."""
+def signal_in_unit(number: int, signals: list[int]) -> None:
+    """From now on this unit sends its process these signals, and would then go on for a minute."""
     global inside
-    inside = lambda k: os.kill(os.getpid(), signal.SIGKILL) if k == number else None  # noqa: E731
+
+    def inside(k: int) -> None:
+        for sent in signals if k == number else []:
+            os.kill(os.getpid(), sent)
+            time.sleep(0.2)  # two at once would be one
+        if k == number:
+            time.sleep(60)

@@ -77,7 +77,7 @@ def test_adaptive_forward_mode_and_hessian_with_the_documented_adjoint():
 
 def test_gradient_memory_grows_slower_than_the_steps():
     """Fault 27: reverse mode over 4 times the steps needs about twice the memory."""
-    flow = LinearFlow(tfl.Sphere(64), jnp.eye(64) * jnp.arange(64.0))
+    flow = LinearFlow(tfl.Sphere(64), jnp.diag(jnp.arange(64.0)))
     x0 = tfl.Sphere(64).uniform(jr.key(0), 512)
 
     def temporary(steps):

@@ -25,16 +25,22 @@ class OrderParameter(AbstractObservable[AbstractFlow]):
 
 
 class Diameter(AbstractObservable[AbstractFlow]):
-    """Largest geodesic distance between two tokens, a scalar; memory O(n), work O(n²)."""
+    """Geodesic distance of the two tokens farthest apart in R^d, a scalar; memory O(n), work O(n²).
+
+    On the sphere and in R^d the order of distances is that of R^d, so this is the largest geodesic distance.
+    """
 
     def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
         exists = exists_in(x, flow)
+        still = jax.lax.stop_gradient(x)
 
         def farthest(token):
-            distance = flow.manifold.distance(jnp.broadcast_to(token[None], x.shape), x)
-            return jnp.max(jnp.where(exists, distance, 0))
+            square = jnp.where(exists, jnp.sum((still - token[None]) ** 2, axis=-1), -1)
+            return jnp.argmax(square), jnp.max(square)
 
-        return jnp.max(jnp.where(exists, jax.lax.map(farthest, x, batch_size=64), 0))
+        partner, square = jax.lax.map(farthest, still, batch_size=256)
+        first = jnp.argmax(jnp.where(exists, square, -1))
+        return flow.manifold.distance(x[first], x[partner[first]])
 
 
 class PairwiseCosine(AbstractObservable[AbstractFlow]):

@@ -16,6 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from .._types import Key, Scalar, Times
@@ -51,7 +52,7 @@ def _draw(key: Key, like: PyTree, where: Places, rate: Scalar, unit: float) -> P
     sizes = [math.prod(leaf.shape) for leaf in leaves]
     dtype = jnp.result_type(jnp.float32, *(leaf.dtype for leaf in leaves))
     transition = _transition(rate, unit, dtype)
-    bridge = _bridge(rate, unit / 2.0 ** jnp.arange(where.levels), dtype)
+    bridge = _bridge(rate, jnp.asarray(unit / 2.0 ** np.arange(where.levels)), dtype)
     rows = _rows(key, sum(sizes), dtype, where, transition, bridge)
     parts = jnp.split(rows, list(accumulate(sizes))[:-1], axis=1)
     noise = [part.reshape(-1, *leaf.shape).astype(leaf.dtype) for part, leaf in zip(parts, leaves, strict=True)]
@@ -142,7 +143,9 @@ def _halve(
     # Nodes are numbered as in a heap: 1 is the midpoint of the interval, 2 and 3 those of its halves. 0 is its end.
     node = 2**first + (where.position >> (where.levels - first))
     shifts = where.levels - 1 - jnp.arange(first, last, dtype=jnp.int32)
-    (left, right, _), _ = jax.lax.scan(halve, (left, right, node), ((bridge[0][first:last], bridge[1][first:last]), shifts))
+    (left, right, _), _ = jax.lax.scan(
+        halve, (left, right, node), ((bridge[0][first:last], bridge[1][first:last]), shifts)
+    )
     return left, right
 
 
@@ -177,4 +180,4 @@ def _fold(key: Key, numbers: Int[Array, "s"]) -> Keys:
 
 def _normals(keys: Keys, size: int, dtype: jnp.dtype) -> Rows:
     # Drawn flat: an array of the leaf's own shape takes twice as long to compile and to draw.
-    return jax.vmap(lambda key: jr.normal(key, (size,), dtype))(keys)
+    return rounded(jax.vmap(lambda key: jr.normal(key, (size,), dtype))(keys))

@@ -1,18 +1,21 @@
 """Values at knots as functions of time: which interval a time is in, and the line between its ends."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PyTree, ScalarLike
+from jaxtyping import Array, ArrayLike, Int, PyTree, ScalarLike
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Knots, as_float
 
+TimesLike = ArrayLike | Sequence[float | int]
 
-def knots(grid: Any, name: str, least: int = 1) -> Knots:
+
+def knots(grid: TimesLike, name: str, least: int = 1) -> Knots:
     """`grid` as a floating array; `ValueError` unless it is one-dimensional, finite and strictly increasing."""
     # A floating array is kept as it is, so that its value stays known inside a transformation.
     strong = eqx.is_inexact_array(grid) and not grid.weak_type

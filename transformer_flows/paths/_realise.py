@@ -4,10 +4,9 @@ from typing import Any
 
 import jax
 import jax.random as jr
-from jaxtyping import ArrayLike, Float
 
 from .._types import Key, Tree
-from ._knots import knots
+from ._knots import TimesLike, knots
 from ._path import AbstractPath, AbstractProcess
 
 
@@ -21,7 +20,7 @@ def find_processes(tree: Any) -> list[AbstractProcess]:
     return _find(tree, AbstractProcess)
 
 
-def realise(tree: Tree, key: Key, ts: Float[ArrayLike, "s"]) -> Tree:
+def realise(tree: Tree, key: Key, ts: TimesLike) -> Tree:
     """`tree` with every process in it replaced by its path with knots `ts`.
 
     Process i, in the order of `find_processes`, is drawn from `key` folded with i. A process that occurs twice is

@@ -4,12 +4,12 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import ArrayLike, Float, PyTree, ScalarLike
+from jaxtyping import PyTree, ScalarLike
 
 from .._types import Key, Knots
 from ._gauss_markov import gauss_markov
 from ._increments import difference, float_dtype, zeros_like
-from ._knots import float_leaves, line
+from ._knots import TimesLike, float_leaves, line
 from ._noise import DEPTH, clock, noise_times, symmetrised
 from ._path import AbstractPath, AbstractProcess, Increment
 
@@ -31,7 +31,7 @@ class Brownian(AbstractProcess):
         self.like = float_leaves(like)
         self.unit, self.depth = clock(unit, depth)
 
-    def sample(self, key: Key, ts: Float[ArrayLike, "s"]) -> "BrownianPath":
+    def sample(self, key: Key, ts: TimesLike) -> "BrownianPath":
         ts = noise_times(ts)
         noise = gauss_markov(key, self.like, ts, rate=jnp.zeros(()), unit=self.unit, depth=self.depth)
         rest = eqx.filter(self.like, _is_float, inverse=True)

@@ -1,10 +1,10 @@
 """Values at knots joined by straight lines."""
 
-from jaxtyping import ArrayLike, Float, PyTree, ScalarLike
+from jaxtyping import PyTree, ScalarLike
 
 from .._types import Knots
 from ._increments import without_noise
-from ._knots import knots, leading, line, slope
+from ._knots import TimesLike, knots, leading, line, slope
 from ._path import AbstractPath, Increment
 
 
@@ -19,7 +19,7 @@ class Interpolated(AbstractPath):
     grid: Knots
     values: PyTree
 
-    def __init__(self, grid: Float[ArrayLike, "s"], values: PyTree):
+    def __init__(self, grid: TimesLike, values: PyTree):
         self.grid = knots(grid, "grid")
         self.values = leading(values, self.grid.shape[0], "one value per knot of grid")
 

@@ -5,12 +5,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, PyTree, ScalarLike
+from jaxtyping import Array, ArrayLike, PyTree, ScalarLike
 
 from .._types import Key, Knots, Scalar, as_float
 from ._gauss_markov import gauss_markov
 from ._increments import difference, float_dtype
-from ._knots import float_leaves, line, map_floats
+from ._knots import TimesLike, float_leaves, line, map_floats
 from ._noise import DEPTH, clock, noise_times, parameter, refuse_asymmetric, symmetrised
 from ._path import AbstractPath, AbstractProcess, Increment
 from ._rounded import rounded
@@ -52,13 +52,15 @@ class OrnsteinUhlenbeck(AbstractProcess):
         self.unit, self.depth = clock(unit, depth)
         refuse_asymmetric(_like(self.mean, self.start), "mean")
 
-    def sample(self, key: Key, ts: Float[ArrayLike, "s"]) -> "OrnsteinUhlenbeckPath":
+    def sample(self, key: Key, ts: TimesLike) -> "OrnsteinUhlenbeckPath":
         ts = noise_times(ts)
         shaken = gauss_markov(key, self.start, ts, rate=self.rate, unit=self.unit, depth=self.depth)
         shaken = symmetrised(eqx.combine(shaken, self.start))
 
         def at_knots(start: Array, mean: Array, x: Array) -> Array:
-            decayed = (self.rate * ts).astype(x.dtype).reshape(-1, *([1] * start.ndim))
+            # The barrier: known numbers would be folded at compile time, by a library that rounds otherwise.
+            decayed = jax.lax.optimization_barrier((self.rate * ts).astype(x.dtype))
+            decayed = decayed.reshape(-1, *([1] * start.ndim))
             # Written so that D(0) is `start` to the last bit.
             still = rounded(start[None] * jnp.exp(-decayed)) - rounded(mean[None] * jnp.expm1(-decayed))
             return still + rounded(self.noise.astype(x.dtype) * x)

@@ -36,11 +36,11 @@ class Oscillating(AbstractPath):
     def __init__(
         self,
         start: Any,
-        phases: Float[ArrayLike, "h"],
+        phases: ArrayLike,
         *,
-        offset: Float[ArrayLike, "d d"] | None = None,
-        cosine: Float[ArrayLike, "m d d"] | None = None,
-        sine: Float[ArrayLike, "m d d"] | None = None,
+        offset: ArrayLike | None = None,
+        cosine: ArrayLike | None = None,
+        sine: ArrayLike | None = None,
     ):
         self.start = float_leaves(start)
         self.phases = as_float(phases)

@@ -1,10 +1,10 @@
 """One value per layer, held until the next layer begins."""
 
-from jaxtyping import ArrayLike, Float, PyTree, ScalarLike
+from jaxtyping import PyTree, ScalarLike
 
 from .._types import Knots
 from ._increments import without_noise
-from ._knots import interval, knots, leading, map_floats
+from ._knots import TimesLike, interval, knots, leading, map_floats
 from ._path import AbstractPath, Increment
 
 
@@ -19,7 +19,7 @@ class PiecewiseConstant(AbstractPath):
     grid: Knots
     values: PyTree
 
-    def __init__(self, grid: Float[ArrayLike, "s"], values: PyTree):
+    def __init__(self, grid: TimesLike, values: PyTree):
         self.grid = knots(grid, "grid", least=2)
         self.values = leading(values, self.grid.shape[0] - 1, "one value per interval of grid")
 

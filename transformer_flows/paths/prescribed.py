@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import ArrayLike, Float, PyTree, ScalarLike
+from jaxtyping import PyTree, ScalarLike
 
 from .._types import Knots, Scalar, as_float
 from ._increments import without_noise
-from ._knots import knots
+from ._knots import TimesLike, knots
 from ._path import AbstractPath, Increment
 
 
@@ -28,8 +28,8 @@ class Prescribed(AbstractPath):
         self,
         function: Callable[[Scalar], PyTree],
         *,
-        grid: Float[ArrayLike, "s"] | None = None,
-        jumps: Float[ArrayLike, "j"] | None = None,
+        grid: TimesLike | None = None,
+        jumps: TimesLike | None = None,
     ):
         if not callable(function):
             raise ValueError(f"function must be a function of time; got a {type(function).__name__}. Hint: Constant.")

@@ -30,7 +30,9 @@ def plot_balance(data: xr.Dataset, *, path: int = 0) -> Figure:
     One path and no mean above, because the martingale averages out over paths while the balance holds on each.
     """
     labels, t = cases(data, "heads", "$H$"), coordinate(data, "t")
-    figure, axes = blank(2, len(labels), panel=(3.9, 2.9), sharex=True, sharey="row", height_ratios=(1.25, 1.0))
+    figure, axes = blank(
+        2, len(labels), panel=(3.6, 2.9), beside=1.6, sharex=True, sharey="row", height_ratios=(1.25, 1.0)
+    )
     terms = {name: curves(data, name)[:, path] for name in present(data, TERMS)}
     residuals = _residuals(data)
     scale = curves(data, "balance_energy_change")
@@ -40,12 +42,12 @@ def plot_balance(data: xr.Dataset, *, path: int = 0) -> Figure:
         _draw_residuals(lower, t, {name: residual[column] for name, residual in residuals.items()}, scale[column])
         upper.set_title(label)
         lower.set_xlabel(DEPTH)
-    axes[0, 0].set_ylabel("accumulated from $t=0$")
-    axes[1, 0].set_ylabel("|residual|")
+    axes[0, 0].set_ylabel(f"accumulated, path {data['path'].to_numpy()[path]}")
+    axes[1, 0].set_ylabel("|residual|, all paths")
     bold = "thin: all paths\nbold: root mean square" if data.sizes["path"] > 1 else None
     for ax, title in zip(axes[:, -1], (None, bold), strict=True):
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title, alignment="left", title_fontsize=8.5)
-    figure.suptitle(f"Energy balance: terms on path {data['path'].to_numpy()[path]}, residuals of all paths")
+    figure.suptitle("Energy balance")
     return figure
 
 

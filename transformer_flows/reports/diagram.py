@@ -21,7 +21,8 @@ def plot_diagram(data: xr.Dataset) -> Figure:
     """
     t, beta, titles = coordinate(data, "t"), coordinate(data, "beta"), cases(data, "d", "$d$")
     clustered = values(data, "clustered", "d", "beta", "t")
-    figure, axes = blank(1, len(titles), panel=(3.6, 3.5), sharex=True, sharey=True)
+    figure, axes = blank(1, len(titles), panel=(3.4, 3.5), beside=0.9, sharex=True, sharey=True)
+    level = float(data["clustered"].attrs.get("level", 0.999))
     predicted = None
     if "clustering_time_predicted" in data:
         predicted = values(data, "clustering_time_predicted", "d", "beta")
@@ -32,7 +33,7 @@ def plot_diagram(data: xr.Dataset) -> Figure:
         ax.set_title(titles[i])
         ax.set_xlabel(DEPTH)
     axes[0, 0].set_ylabel(r"inverse temperature $\beta$")
-    figure.colorbar(meshes[0], ax=axes[0, :].tolist(), label=r"probability of $\langle x_i,x_j\rangle\geq 0.999$")
+    figure.colorbar(meshes[0], ax=axes[0, :].tolist(), label=rf"probability of $\langle x_i,x_j\rangle\geq {level:g}$")
     figure.suptitle("Probability that two tokens have met")
     return figure
 

@@ -24,7 +24,9 @@ def plot_equiangular(data: xr.Dataset) -> Figure:
     laws, beta, t = [str(law) for law in data["law"].to_numpy()], coordinate(data, "beta"), coordinate(data, "t")
     measured = values(data, "cosine", "law", "beta", "t")
     predicted = values(data, "cosine_predicted", "law", "beta", "t")
-    figure, axes = blank(2, len(laws), panel=(4.4, 2.7), sharex=True, sharey="row", height_ratios=(1.6, 1.0))
+    figure, axes = blank(
+        2, len(laws), panel=(4.0, 2.7), beside=1.3, sharex=True, sharey="row", height_ratios=(1.6, 1.0)
+    )
     for column, law in enumerate(laws):
         upper, lower = axes[:, column]
         _draw_cosines(upper, t, beta, measured[column], predicted[column])
@@ -80,7 +82,9 @@ def plot_hitting_times(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
     _plain_labels(ax)
     ax.set_xlabel(r"inverse temperature $\beta$")
     ax.set_ylabel("hitting time (dimensionless depth)")
-    ax.set_title("Hitting times: measured (dots), predicted (lines)")
+    level = data["hitting_time"].attrs.get("level")
+    what = "Hitting times" if level is None else rf"Depth at which $\rho = {float(level):g}$"
+    ax.set_title(f"{what}: measured (dots), predicted (lines)")
     ax.legend()
     return figure
 

@@ -16,17 +16,24 @@ from .time_series import plot_clusters, plot_energy, plot_slope
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: its file name, its function, its caption, and the variables without which it is not drawn."""
+    """A figure: its file name, its function, its caption, and what must be there for it to be drawn.
+
+    That is all variables in `needs`, one of those in `needs_one_of`, and two entries along each dimension in
+    `needs_several`.
+    """
 
     name: str
     plot: Callable[[xr.Dataset], Figure]
     caption: str
     needs: tuple[str, ...] = ()
     needs_one_of: tuple[str, ...] = ()
+    needs_several: tuple[str, ...] = ()
 
     def fed_by(self, data: xr.Dataset) -> bool:
-        """Say whether the variables are there and none of them is empty."""
+        """Say whether `data` has what the figure needs; an empty variable counts as missing."""
         there = {name for name, variable in data.data_vars.items() if variable.size}
+        if any(data.sizes.get(dim, 0) < 2 for dim in self.needs_several):
+            return False
         return there.issuperset(self.needs) and (not self.needs_one_of or not there.isdisjoint(self.needs_one_of))
 
 
@@ -51,6 +58,7 @@ DRAWINGS = (
         "Mean of G² over t after settling, for each path and averaged over paths, with the fitted power law. The band "
         "shows the interval of the exponent.",
         needs=("mean_slope",),
+        needs_several=("heads",),
     ),
     Drawing(
         "balance",
@@ -83,8 +91,8 @@ DRAWINGS = (
     Drawing(
         "clustering_diagram",
         plot_diagram,
-        "Probability that two tokens have a cosine of at least 0.999 at depth t, with the time predicted by the scalar "
-        "equation.",
+        "Probability that two tokens have met, that is, have a cosine above a level close to 1, at depth t; with the "
+        "time that the scalar equation predicts.",
         needs=("clustered",),
     ),
 )

@@ -22,14 +22,16 @@ FEWEST_FRAMES = 20
 BALL = "#dfe5ec"
 
 
-def interactive_tokens(data: xr.Dataset, heads: float | None = None, *, token_bytes: int = TOKEN_BYTES) -> go.Figure:
+def interactive_tokens(data: xr.Dataset, heads: int | None = None, *, token_bytes: int = TOKEN_BYTES) -> go.Figure:
     """Return the frames of the tokens of path 0 for one number of heads (the first one unless given).
 
     Frames, then tokens, are thinned evenly until the encoded tokens take at most `token_bytes`. The first frame and the
     figure's own data are separate arrays: a player that writes into the one must not change the other.
     """
-    counts = coordinate(data, "heads")
-    index = 0 if heads is None else int(np.flatnonzero(counts == heads)[0])
+    counts = data["heads"].to_numpy().tolist()
+    if heads is not None and heads not in counts:
+        raise ValueError(f"heads: got {heads}, but the run has {counts}; take one of these")
+    index = 0 if heads is None else counts.index(heads)
     tokens = values(data, "tokens", "heads", "frame_t", "token", "axis")[index]
     d, n = tokens.shape[-1], tokens.shape[1]
     # above three dimensions a frame is a histogram of all tokens, whatever their number

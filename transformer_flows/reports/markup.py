@@ -17,18 +17,14 @@ def summary_table(summary: Summary) -> str:
     if not summary.rows:
         return '<p class="notes">This run has no quantities to summarise.</p>'
     head = "<th></th>" + "".join(f'<th class="number">{escape(column)}</th>' for column in summary.columns)
-    rows = [
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(f'<td class="number">{escape(cell)}</td>' for cell in cells)
-        for label, cells in summary.rows
-    ]
+    rows = [_row(label, [f'<td class="number">{escape(cell)}</td>' for cell in cells]) for label, cells in summary.rows]
     notes = "".join(f'<p class="notes">{escape(note)}</p>' for note in summary.notes)
     return _table(head, rows) + notes
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
     """Return the claims: what was said, what was predicted, what was measured, and the verdict."""
-    names = ("source", "statement", "predicted", "measured", "interval", "verdict")
+    names = ("source", "statement", "predicted", "measured", "allowed", "verdict")
     head = "".join(f"<th>{name}</th>" for name in names)
     return _table(head, [_claim(claim) for claim in claims])
 
@@ -36,13 +32,21 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
 def _claim(claim: Mapping[str, Any]) -> str:
     verdict = text(claim.get("verdict"))
     kind = "good" if verdict.lower() in GOOD else "bad" if verdict.lower() in BAD else ""
-    cells = [text(claim.get(name)) for name in ("statement", "predicted", "measured")] + [interval(claim)]
+    cells = [text(claim.get("statement")), text(claim.get("predicted")), _measured(claim), allowed(claim)]
     row = [f"<td>{escape(cell)}</td>" for cell in cells] + [f'<td class="{kind}">{escape(verdict)}</td>']
     return _row(text(claim.get("source")), row)
 
 
-def interval(claim: Mapping[str, Any]) -> str:
-    """Return the interval of a claim as text; an end that is missing or infinite leaves an inequality."""
+def _measured(claim: Mapping[str, Any]) -> str:
+    """Return the measured value with its error; what went wrong, where a check ended with an exception."""
+    if claim.get("fault"):
+        return text(claim["fault"])
+    error = claim.get("error")
+    return text(claim.get("measured")) + (f" ± {text(error)}" if error else "")
+
+
+def allowed(claim: Mapping[str, Any]) -> str:
+    """Return where the measured value must lie; an end that is missing or infinite leaves an inequality."""
     low, high = (text(claim.get(end)).replace("–", "") for end in ("low", "high"))
     if low and high:
         return f"[{low}, {high}]"

@@ -15,7 +15,7 @@ from typing import Any
 import xarray as xr
 from plotly.offline import get_plotlyjs
 
-from .access import cases, coordinate
+from .access import cases
 from .gallery import DRAWINGS
 from .interactive import TOKEN_BYTES, interactive_tokens
 from .markup import claims_table, settings_table, summary_table
@@ -36,7 +36,7 @@ def write_report(
     """Write `folder/figures/NAME.png` for every figure that `data` feeds, and `folder/index.html`; return the latter.
 
     `data` may have the attributes `title`, `kind` and `source`. A claim is a dict with the keys source, statement,
-    predicted, measured, low, high, verdict, all optional.
+    predicted, measured, error, low, high, verdict and fault, all optional.
     """
     folder = Path(folder)
     title = str(data.attrs.get("title", "")) or "Untitled run"
@@ -57,8 +57,9 @@ def write_report(
         scripts=_scripts(data) if _has_tokens(data) else "",
     )
     path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
-    return path
+    partial = path.with_suffix(".partial")  # an interrupted run must not leave half a page that looks finished
+    partial.write_text(page, encoding="utf-8")
+    return partial.replace(path)
 
 
 def _part(name: str) -> str:
@@ -81,7 +82,7 @@ def _section(heading: str, body: str) -> str:
 def _figure(name: str, caption: str, picture: bytes) -> str:
     source = base64.b64encode(picture).decode("ascii")
     text = escape(caption)
-    # the width stands in bytes 16 to 19 of a PNG; letters then have one size in all figures, and screens pixels to spare
+    # bytes 16 to 19 of a PNG are its width; set so, letters have one size in all figures
     width = int.from_bytes(picture[16:20], "big") * CSS_DPI // STYLE["savefig.dpi"]
     return (
         f'<figure id="{escape(name)}"><img width="{width}" alt="{text}" src="data:image/png;base64,{source}">'
@@ -116,8 +117,8 @@ def _scripts(data: xr.Dataset) -> str:
     blocks = [
         # "</" would end the script element; "<\/" is the same string in JSON
         f'<script type="application/json" id="tokens-{i}">'
-        + str(interactive_tokens(data, float(heads), token_bytes=share).to_json()).replace("</", "<\\/")
+        + str(interactive_tokens(data, int(heads), token_bytes=share).to_json()).replace("</", "<\\/")
         + "</script>"
-        for i, heads in enumerate(coordinate(data, "heads"))
+        for i, heads in enumerate(data["heads"].to_numpy())
     ]
     return "\n".join([f"<script>{get_plotlyjs()}</script>", *blocks, f"<script>\n{_part('page.js')}</script>"])

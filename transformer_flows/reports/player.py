@@ -50,7 +50,14 @@ def _axes(d: int) -> dict[str, Any]:
         return {"xaxis": hidden, "yaxis": hidden | {"scaleanchor": "x"}}
     return {
         "xaxis": {"title": {"text": "cosine of a pair of tokens"}, "range": [-1.02, 1.02], "zeroline": False},
-        "yaxis": {"title": {"text": "share of pairs"}, "type": "log", "range": [-5, 0.1], "dtick": 1, "gridcolor": FAINT},
+        "yaxis": {
+            "title": {"text": "share of pairs"},
+            "type": "log",
+            "range": [-5, 0.1],
+            "dtick": 1,
+            "exponentformat": "power",
+            "gridcolor": FAINT,
+        },
         "bargap": 0.05,
     }
 

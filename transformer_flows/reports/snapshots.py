@@ -51,10 +51,10 @@ def heading(d: int, n: int) -> str:
     return f"{n} tokens on $S^{d - 1}$"
 
 
-def draw_tokens(ax: Axes, tokens: Float[np.ndarray, "token axis"], colours: list[str]) -> None:
+def draw_tokens(ax: Axes, tokens: Float[np.ndarray, "token axis"], colours: list[str], *, shaded: bool = True) -> None:
     """Draw one state in the way that fits its dimension; say so where the run did not reach it."""
     if tokens.shape[-1] == 3:
-        draw_sphere(ax, tokens, colours)
+        draw_sphere(ax, tokens, colours, shaded=shaded)
     elif tokens.shape[-1] == 2:
         draw_circle(ax, tokens, colours)
     else:

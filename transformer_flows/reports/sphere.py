@@ -15,6 +15,7 @@ from matplotlib.colors import to_rgba_array
 from matplotlib.patches import Circle
 
 VIEW = (22.0, 32.0)  # elevation and azimuth of the eye in degrees: no axis and no diagonal points at the reader
+FACE = "#f6f7f9"
 EDGE = "#9aa3ad"
 LINE = "#c3cad2"
 
@@ -28,11 +29,19 @@ def camera(view: tuple[float, float] = VIEW) -> Float[np.ndarray, "3 3"]:
 
 
 def draw_sphere(
-    ax: Axes, tokens: Float[np.ndarray, "token 3"], colours: list[str], *, view: tuple[float, float] = VIEW
+    ax: Axes,
+    tokens: Float[np.ndarray, "token 3"],
+    colours: list[str],
+    *,
+    view: tuple[float, float] = VIEW,
+    shaded: bool = True,
 ) -> None:
-    """Draw a shaded sphere, the tokens of the far side small and faint, those of the near side full."""
+    """Draw a sphere, the tokens of the far side small and faint, those of the near side full."""
     _frame(ax)
-    ax.imshow(_ball(), extent=(-1, 1, -1, 1), zorder=0, interpolation="bilinear")
+    if shaded:
+        ax.imshow(_ball(), extent=(-1, 1, -1, 1), zorder=0, interpolation="bilinear")
+    else:
+        ax.add_patch(Circle((0, 0), 1.0, facecolor=FACE, edgecolor="none", zorder=0))
     ax.add_patch(Circle((0, 0), 1.0, fill=False, edgecolor=EDGE, linewidth=0.9, zorder=4))
     _graticule(ax, view)
     placed = tokens @ camera(view).T
@@ -45,7 +54,7 @@ def draw_sphere(
 def draw_circle(ax: Axes, tokens: Float[np.ndarray, "token 2"], colours: list[str]) -> None:
     """Draw the unit circle with its tokens."""
     _frame(ax)
-    ax.add_patch(Circle((0, 0), 1.0, facecolor="#f6f7f9", edgecolor=EDGE, linewidth=0.9, zorder=0))
+    ax.add_patch(Circle((0, 0), 1.0, facecolor=FACE, edgecolor=EDGE, linewidth=0.9, zorder=0))
     ax.plot(0, 0, marker="+", color=LINE, markersize=6, zorder=1)
     ax.scatter(*tokens.T, s=20, c=to_rgba_array(colours), alpha=0.85, linewidths=0.35, edgecolors="white", zorder=5)
 

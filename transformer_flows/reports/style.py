@@ -21,6 +21,7 @@ RULE = "#e4e7eb"
 # Okabe and Ito's palette without yellow, which is lost on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SEQUENTIAL = "viridis"
+LEAST_WIDTH = 3.4
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
@@ -75,9 +76,15 @@ def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
     return run
 
 
-def blank(rows: int, columns: int, *, panel: tuple[float, float], **kwargs: Any) -> tuple[Figure, np.ndarray]:
-    """Return a figure outside pyplot's registry, and its axes as an array (rows, columns); `panel` is in inches."""
-    figure = Figure(figsize=(columns * panel[0], rows * panel[1]), layout="constrained")
+def blank(
+    rows: int, columns: int, *, panel: tuple[float, float], beside: float = 0.0, **kwargs: Any
+) -> tuple[Figure, np.ndarray]:
+    """Return a figure outside pyplot's registry, and its axes as an array (rows, columns).
+
+    `panel` is the size of one panel in inches, `beside` the width kept for a legend; titles need a least width.
+    """
+    size = (max(LEAST_WIDTH, columns * panel[0] + beside), rows * panel[1])
+    figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
 
 
@@ -107,9 +114,12 @@ def positive(array: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         return np.where(array > 0, array, np.nan)
 
 
+PALE = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
+
+
 def note(ax: Axes, text: str) -> None:
     """Write a small remark in the lower left corner."""
-    ax.text(0.015, 0.02, text, transform=ax.transAxes, fontsize=7.5, color=MUTED, va="bottom")
+    ax.text(0.015, 0.02, text, transform=ax.transAxes, fontsize=7.5, color=MUTED, va="bottom", zorder=6, bbox=PALE)
 
 
 def png(figure: Figure, title: str = "") -> bytes:

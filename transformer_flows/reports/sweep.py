@@ -46,7 +46,7 @@ def plot_sweep(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
     ax.xaxis.set_major_formatter(FixedFormatter([f"{h:g}" for h in heads]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xlabel("number of heads $H$")
-    ax.set_ylabel("mean of $G^2$ after settling")
+    ax.set_ylabel(data["mean_slope"].attrs.get("long_name", "mean of G² after settling"))
     ax.set_title("Mean of $G^2$ against the number of heads")
     ax.legend()
     return figure

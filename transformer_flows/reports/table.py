@@ -72,7 +72,8 @@ def _moving_heads(data: xr.Dataset) -> Block:
     if "path" in data.dims:
         rows.append(("paths", (str(data.sizes["path"]),) * data.sizes["heads"]))
     if "mean_slope" in data:
-        rows.append(("mean G² after settling", _spreads(values(data, "mean_slope", "heads", "path"))))
+        label = str(data["mean_slope"].attrs.get("long_name", "mean of G² after settling"))
+        rows.append((label, _spreads(values(data, "mean_slope", "heads", "path"))))
     for name, label in _AT_END.items():
         if name in data and data.sizes["t"]:
             rows.append((label.format(t=number(coordinate(data, "t")[-1])), _spreads(curves(data, name)[..., -1])))

@@ -5,10 +5,12 @@ A charge is w·(values, 1): one thin product of the exponentials with the charge
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ..masks import AbstractMask
 from ..measure import Measure
+from .exp2 import LN2
 
 
 class Charges(eqx.Module):
@@ -59,16 +61,23 @@ def visible(
     return seen if exists is None else seen & exists[None]
 
 
+def radius(points: Float[Array, "m d"]) -> Float[Array, ""]:
+    """Largest |y|, constant to every derivative."""
+    return jnp.sqrt(jnp.max(jnp.sum(lax.stop_gradient(points) ** 2, axis=-1), initial=0))
+
+
 def results(
     sums: Float[Array, "h r c"], shift: Float[Array, "h r"], log_count: Float[Array, ""]
 ) -> tuple[Float[Array, "h r"], Float[Array, "h r v"]]:
-    """Log mass and mean from Σ_j e^{score - shift} charge_j. Where the mass is exactly 0: -inf and 0.
+    """Log mass and mean from Σ_j 2^{score - shift} charge_j. Where the mass is exactly 0: -inf and 0.
 
-    The guarded mass keeps the derivatives of such a query at zero instead of NaN.
+    The guarded mass keeps the derivatives of such a query at zero instead of NaN, and dividing by its size first
+    keeps the squares and cubes of a tiny mass, which derivatives of a quotient hold, from overflowing.
     """
-    mass = sums[..., -1]
-    empty = mass == 0
-    guarded = jnp.where(empty, 1, mass)
-    log_mass = jnp.where(empty, -jnp.inf, jnp.log(guarded) + shift - log_count)
-    mean = jnp.where(empty[..., None], 0, sums[..., :-1] / guarded[..., None])
-    return log_mass, mean
+    empty = sums[..., -1] == 0
+    size = lax.stop_gradient(jnp.where(empty, 1, jnp.abs(sums[..., -1])))
+    sums = sums / size[..., None]
+    mass = jnp.where(empty, 1, sums[..., -1])
+    log_mass = jnp.log(mass) + (jnp.log(size) + LN2 * shift - log_count)
+    mean = sums[..., :-1] / mass[..., None]
+    return jnp.where(empty, -jnp.inf, log_mass), jnp.where(empty[..., None], 0, mean)

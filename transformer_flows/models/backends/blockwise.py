@@ -11,10 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..masks import AbstractMask
 from ._backend import AbstractBackend
-from ._charges import charges, results, visible
+from ._charges import charges, radius, results, visible
 from ._peak import peak
-
-_HIGHEST = lax.Precision.HIGHEST
+from ._tilt import HIGHEST, shifted, weigh
+from .exp2 import LN2, LOG2E
 
 
 class Blockwise(AbstractBackend):
@@ -33,8 +33,8 @@ class Blockwise(AbstractBackend):
     def __call__(self, queries, measure, values, mask=None):
         h, r, _ = queries.shape
         c = charges(measure, values, mask, queries.dtype)
-        blocks, index = _split(queries, self.block)
-        sums, shift = _sums(blocks, c.points, c.charges, index, _Visible(c.exists, mask))
+        blocks, index = _split(LOG2E * queries, self.block)
+        sums, shift = _sums(blocks, index, c.points, c.charges, _Sight(c.exists, mask, radius(c.points)))
         sums = sums.reshape(-1, sums.shape[-1])[: h * r].reshape(h, r, -1)
         shift = shift.reshape(-1)[: h * r].reshape(h, r)
         return results(sums, shift, c.log_count)
@@ -54,9 +54,7 @@ class Blockwise(AbstractBackend):
         return largest.reshape(-1)[: h * r].reshape(h, r), mean.reshape(-1, mean.shape[-1])[: h * r].reshape(h, r, -1)
 
 
-def _split(
-    queries: Float[Array, "h r d"], block: int
-) -> tuple[Float[Array, "b q d"], Int[Array, "b q"]]:
+def _split(queries: Float[Array, "h r d"], block: int) -> tuple[Float[Array, "b q d"], Int[Array, "b q"]]:
     """Queries of all heads in blocks, the last one padded with zeros, and the index of each within its head."""
     h, r, d = queries.shape
     block = min(block, max(h * r, 1))
@@ -66,62 +64,51 @@ def _split(
     return flat.reshape(-1, block, d), index.reshape(-1, block)
 
 
-class _Visible(eqx.Module):
-    """Everything that decides what a query sees; no derivative passes through it."""
+class _Sight(eqx.Module):
+    """What decides which points a query sees, and the scale of the scores; no derivative passes through it."""
 
     exists: Bool[Array, "m"] | None
     mask: AbstractMask | None
+    radius: Float[Array, ""]
 
     def tilt(self, q, index, points, shift=None):
-        """e^{score - shift} of one block against all points, and the shift: the row maximum unless given."""
-        scores = jnp.matmul(q, points.T, precision=lax.Precision.HIGHEST)
-        seen = visible(self.exists, self.mask, index, points.shape[0])
-        scores = scores if seen is None else jnp.where(seen, scores, -jnp.inf)
-        if shift is None:
-            shift = lax.stop_gradient(jnp.max(scores, axis=-1, initial=-jnp.inf))
-            shift = jnp.where(shift == -jnp.inf, 0, shift)
-        return jnp.exp(scores - shift[:, None]), shift
+        return shifted(q, points, visible(self.exists, self.mask, index, points.shape[0]), self.radius, shift)
 
 
 @jax.custom_jvp
-def _sums(blocks, points, charge, index, what: _Visible):
-    """Σ_j e^{score - shift} charge_j for every query, and the shift, on which no result depends."""
+def _sums(queries, index, points, charge, sight: _Sight):
+    """Σ_j 2^{score - shift} charge_j for every query of every block, and the shift, on which no result depends."""
 
     def one(block):
-        tilt, shift = what.tilt(*block, points)
-        return _dot(tilt, charge), shift
+        tilt, shift = sight.tilt(*block, points)
+        return weigh(tilt, charge), shift
 
-    return lax.map(one, (blocks, index))
+    return lax.map(one, (queries, index))
 
 
 @functools.partial(_sums.defjvp, symbolic_zeros=True)
 def _sums_jvp(primals, tangents):
-    """Tangents at fixed shift, block by block from the recomputed exponentials.
+    """Tangents at fixed shift, block by block from recomputed exponentials.
 
-    Key and charge tangents enter transposed, (d, m) and (c, m): the automatic transpose then accumulates their
-    gradients in that layout, several times faster than (m, d) on CPU.
+    Tangents of points and charges enter transposed, (d, m) and (c, m): the automatic transpose then accumulates the
+    gradients in that layout, which XLA on CPU does several times faster than in (m, d).
     """
-    blocks, points, charge, index, what = primals
-    d_blocks, d_points, d_charge = tangents[:3]
+    queries, index, points, charge, sight = primals
+    d_queries, _, d_points, d_charge, _ = (None if isinstance(t, SymbolicZero) else t for t in tangents)
+    # d 2^s = 2^s ln2 ds; the constant is multiplied in where there are few numbers.
+    d_queries = None if d_queries is None else LN2 * d_queries
+    d_points = None if d_points is None else LN2 * d_points.T
     sums, shift = _sums(*primals)
-    moved = not isinstance(d_blocks, SymbolicZero)
-    d_points = None if isinstance(d_points, SymbolicZero) else d_points.T
-    d_charge = None if isinstance(d_charge, SymbolicZero) else d_charge
 
     @jax.checkpoint
     def one(block):
         q, i, top, dq = block
-        tilt, _ = what.tilt(q, i, points, top)
-        out = 0 if d_charge is None else _dot(tilt, d_charge)
-        if moved or d_points is not None:
-            by_query = jnp.matmul(dq, points.T, precision=_HIGHEST) if moved else 0
-            by_point = jnp.matmul(q, d_points, precision=_HIGHEST) if d_points is not None else 0
-            out = out + _dot(tilt * (by_query + by_point), charge)
-        return out
+        tilt, _ = sight.tilt(q, i, points, top)
+        parts = [] if d_charge is None else [weigh(tilt, d_charge)]
+        d_scores = [] if dq is None else [jnp.matmul(dq, points.T, precision=HIGHEST)]
+        d_scores += [] if d_points is None else [jnp.matmul(q, d_points, precision=HIGHEST)]
+        parts += [weigh(tilt * sum(d_scores), charge)] if d_scores else []
+        return sum(parts)
 
-    d_sums = lax.map(one, (blocks, index, lax.stop_gradient(shift), d_blocks if moved else None))
+    d_sums = lax.map(one, (queries, index, lax.stop_gradient(shift), d_queries))
     return (sums, shift), (d_sums, jnp.zeros_like(shift))
-
-
-def _dot(tilt: Float[Array, "r m"], charge: Float[Array, "c m"]) -> Float[Array, "r c"]:
-    return jnp.matmul(tilt, charge.T, precision=_HIGHEST)

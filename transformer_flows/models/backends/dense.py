@@ -1,11 +1,12 @@
 """All scores at once: the simplest backend, and the fastest for a few hundred tokens."""
 
 import jax.numpy as jnp
-from jax import lax
 
 from ._backend import AbstractBackend
-from ._charges import charges, existing, results, visible
+from ._charges import charges, radius, results, visible
 from ._peak import peak
+from ._tilt import shifted, weigh
+from .exp2 import LOG2E
 
 
 class Dense(AbstractBackend):
@@ -15,16 +16,12 @@ class Dense(AbstractBackend):
     """
 
     def __call__(self, queries, measure, values, mask=None):
+        h, r, d = queries.shape
         c = charges(measure, values, mask, queries.dtype)
-        seen = visible(c.exists, mask, jnp.arange(queries.shape[1]), c.points.shape[0])
-        scores = jnp.einsum("hrd,md->hrm", queries, c.points, precision=lax.Precision.HIGHEST)
-        scores = scores if seen is None else jnp.where(seen[None], scores, -jnp.inf)
-        # The shift cancels from every result, hence from every derivative.
-        shift = lax.stop_gradient(jnp.max(scores, axis=-1, initial=-jnp.inf))
-        shift = jnp.where(shift == -jnp.inf, 0, shift)
-        tilt = jnp.exp(scores - shift[..., None])
-        sums = jnp.einsum("hrm,cm->hrc", tilt, c.charges, precision=lax.Precision.HIGHEST)
-        return results(sums, shift, c.log_count)
+        seen = visible(c.exists, mask, jnp.arange(h * r) % r, c.points.shape[0])
+        tilt, shift = shifted(LOG2E * queries.reshape(h * r, d), c.points, seen, radius(c.points))
+        sums = weigh(tilt, c.charges)
+        return results(sums.reshape(h, r, -1), shift.reshape(h, r), c.log_count)
 
     def peak(self, queries, measure, values, mask=None):
         c = charges(measure, values, mask, queries.dtype)

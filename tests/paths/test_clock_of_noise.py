@@ -1,0 +1,138 @@
+"""The noise of a key is one path, whatever it is sampled on, and has the right law."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from transformer_flows.models import TiedHeads
+from transformer_flows.paths import Brownian, OrnsteinUhlenbeck
+from transformer_flows.paths._dyadic import places
+from transformer_flows.paths._gauss_markov import _bridge, _transition, gauss_markov
+
+UNIT = 0.64
+TS = jnp.linspace(0.0, 2.0, 101)  # the products 0.02·k, whose last bits are not those of multiples of unit/32
+HEADS = TiedHeads(np.stack([np.eye(2), -np.eye(2)]), sign=-1)
+WEIGHTS = OrnsteinUhlenbeck(HEADS, jnp.eye(2), 0.7, 2**0.5, unit=UNIT)
+KEYS = jr.split(jr.key(11), 3)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return np.stack([WEIGHTS.sample(key, TS).values.D for key in KEYS])
+
+
+def test_same_path_for_every_horizon_and_every_step(alone):
+    longer = WEIGHTS.sample(KEYS[0], jnp.linspace(0.0, 4.0, 201)).values.D
+    np.testing.assert_array_equal(longer[:101], alone[0])
+    coarse = WEIGHTS.sample(KEYS[0], TS[::8]).values.D
+    np.testing.assert_array_equal(coarse, alone[0, ::8])
+    among_others = jnp.sort(jnp.concatenate([TS, TS[:-1] + 0.0071]))  # not dyadic: all levels are needed
+    fine = WEIGHTS.sample(KEYS[0], among_others).values.D
+    np.testing.assert_array_equal(fine[::2], alone[0])
+    assert np.abs(np.diff(fine[:, 0, 0, 0])).min() > 0
+
+
+def test_members_have_bitwise_the_same_noise_however_they_are_batched(alone):
+    @eqx.filter_jit
+    def looped(process, keys):
+        return jax.lax.map(lambda key: process.sample(key, TS).values.D, keys)
+
+    np.testing.assert_array_equal(looped(WEIGHTS, KEYS), alone)
+    np.testing.assert_array_equal(jax.vmap(lambda key: WEIGHTS.sample(key, TS).values.D)(KEYS), alone)
+    # Here the process is a constant of the program, and the times are not known when it is made.
+    traced = jax.jit(lambda key, ts: WEIGHTS.sample(key, ts).values.D)(KEYS[1], TS)
+    np.testing.assert_array_equal(traced, alone[1])
+
+
+def test_depth_does_not_move_the_knots_that_it_reaches():
+    ts = jnp.arange(9) * 0.5
+    shallow, deep = (Brownian(jnp.zeros(2), depth=depth).sample(KEYS[0], ts).values for depth in (1, 20))
+    np.testing.assert_array_equal(shallow, deep)
+    below = Brownian(jnp.zeros(2), depth=0).sample(KEYS[0], ts).values
+    np.testing.assert_array_equal(below[::2], deep[::2])
+    np.testing.assert_allclose(below[1::2], (deep[:-1:2] + deep[2::2]) / 2, rtol=1e-14)
+
+
+def test_times_within_rounding_of_a_multiple_need_its_level_only():
+    exact = np.arange(4001) * 0.005
+    for ts in (np.linspace(0, 20, 4001), np.cumsum(np.full(4001, 0.005)) - 0.005, exact.astype("float32")):
+        wanted = places(jnp.asarray(exact), UNIT, 20)
+        if ts.dtype == np.float64 and np.abs(ts - exact).max() > 1e-14:
+            continue  # a running sum loses more digits than a product
+        where = places(jnp.asarray(ts), UNIT, 20)
+        assert (where.levels, where.intervals) == (7, 32)
+        np.testing.assert_array_equal(where.interval, wanted.interval)
+        np.testing.assert_array_equal(where.position, wanted.position)
+        assert (where.weight == 0).all()
+    assert places(jnp.asarray([0.0, 0.1]), 1.0, 20).levels == 20
+
+
+def test_covariance_is_that_of_the_law_at_any_times():
+    """Cov(X_s, X_t) = (e^{-r|t-s|} - e^{-r(t+s)})/(2r), min(s, t) for r = 0, within 4.5 standard errors."""
+    ts = jnp.array([0.3, 0.5, 0.8125, 1.0, 1.9, 3.0])
+    rates = jnp.array([0.0, 0.5, 3.0])
+    n = 20_000
+
+    @jax.jit
+    @jax.vmap
+    def covariance(rate):
+        x = gauss_markov(jr.key(3), jnp.zeros(n), ts, rate=rate, unit=1.0, depth=12)
+        return x @ x.T / n, x.mean(1)
+
+    second, mean = covariance(rates)
+    s, t = np.meshgrid(ts, ts)
+    for r, got, centre in zip(np.asarray(rates), second, mean, strict=True):
+        exact = np.minimum(s, t) if r == 0 else (np.exp(-r * abs(t - s)) - np.exp(-r * (t + s))) / (2 * r)
+        variance = np.diag(exact)
+        error = np.sqrt((variance[:, None] * variance + exact**2) / n)
+        assert (np.abs(got - exact) < 4.5 * error).all()
+        assert (np.abs(centre) < 4.5 * np.sqrt(variance / n)).all()
+
+
+@pytest.mark.parametrize("h", [1.0, 0.01, 40.0])
+def test_transition_and_bridge_are_the_conditional_laws(h):
+    """Both from the joint covariance of (X(h/2), X(h)) by Gaussian conditioning, in extended precision."""
+    rates = np.array([1e-12, 1e-4, 0.05, 0.9, 7.0])
+    double = jnp.dtype("float64")
+    laws = jax.jit(jax.vmap(lambda r: (_transition(r, h, double), _bridge(r, jnp.full(1, h), double))))
+    (pull, spread), (bridge_pull, bridge_spread) = laws(jnp.asarray(rates))
+    r = rates.astype(np.longdouble)
+    end, middle = -np.expm1(-2 * r * h) / (2 * r), -np.expm1(-r * h) / (2 * r)
+    cross = np.exp(-r * h / 2) * middle
+    np.testing.assert_allclose(pull, np.exp(-r * h).astype(float), rtol=1e-14)
+    np.testing.assert_allclose(spread, np.sqrt(end).astype(float), rtol=1e-14)
+    np.testing.assert_allclose(bridge_pull[:, 0], (cross / end).astype(float), rtol=1e-13)
+    np.testing.assert_allclose(bridge_spread[:, 0], np.sqrt(middle - cross**2 / end).astype(float), rtol=1e-11)
+
+
+def test_brownian_path_moves_by_its_martingale():
+    path = Brownian({"a": jax.ShapeDtypeStruct((2,), "float32"), "b": jnp.zeros(())}).sample(KEYS[0], TS)
+    increment = path.increment(TS[3], TS[8])
+    assert (increment.drift["a"] == 0).all() and path.derivative(0.3) is None and path.jumps is None
+    np.testing.assert_array_equal(increment.martingale["b"], path.values["b"][8] - path.values["b"][3])
+    np.testing.assert_allclose(increment.variance, TS[8] - TS[3], rtol=1e-14)
+    assert path(0.3)["a"].dtype == jnp.float32 and path(0.3)["b"].dtype == jnp.float64
+    assert (path(0.0)["a"] == 0).all() and (path.grid == TS).all()
+
+
+@pytest.mark.parametrize(
+    ("ts", "message"),
+    [
+        ([-0.1, 1.0], "ts must not be negative.*-0.1"),
+        ([0, 2, 1], "ts must increase strictly.*index 1"),
+        ([0.0, np.inf], "ts must be finite"),
+        (np.zeros((1, 2)), "ts must be a vector"),
+    ],
+)
+def test_times_of_noise_are_checked(ts, message):
+    with pytest.raises(ValueError, match=message):
+        Brownian(jnp.zeros(2)).sample(KEYS[0], ts)
+
+
+@pytest.mark.parametrize("options", [{"unit": 0.0}, {"unit": -1.0}, {"unit": np.inf}, {"depth": -1}, {"depth": 31}])
+def test_clock_is_checked(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Brownian(jnp.zeros(2), **options)
