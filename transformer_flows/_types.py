@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, Real
+from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, Real, ScalarLike
 
 Scalar = Float[Array, ""]
 Tokens = Float[Array, "n d"]
@@ -26,6 +26,7 @@ __all__ = [
     "Key",
     "Knots",
     "Scalar",
+    "ScalarLike",
     "Times",
     "TimesLike",
     "Tokens",

@@ -98,7 +98,7 @@ def test_causal_identity_gathers_at_the_first_token():
     """arXiv:2411.04990: with V = I every token goes to the first one, which does not move."""
     x0 = tfl.Sphere(3).uniform(jr.key(0), 6)
     flow = tfl.AttentionFlow(tfl.Sphere(3), tfl.Heads.identity(3, beta=1.0), mask=tfl.Causal())
-    x = tfl.solve(flow, x0, [0.0, 60.0]).states[-1]
+    x = tfl.solve(flow, x0, [0.0, 60.0], rtol=1e-6, atol=1e-9).states[-1]
     np.testing.assert_allclose(x, jnp.broadcast_to(x0[:1], x.shape), atol=1e-6)
     np.testing.assert_allclose(x[0], x0[0], atol=1e-12)
 
@@ -203,7 +203,6 @@ def test_pretrained_matrices_give_the_same_attention_weights():
         (lambda: tfl.Heads(jnp.ones((2, 3, 3)), jnp.ones((1, 3, 3))), "one shape"),
         (lambda: tfl.Heads(jnp.ones((0, 3, 3)), jnp.ones((0, 3, 3))), "h, d >= 1"),
         (lambda: tfl.Heads.tied(jnp.full((1, 3, 3), jnp.nan), sign=1), "finite"),
-        (lambda: tfl.AttentionFlow(tfl.Sphere(3), jnp.eye(3)), "Heads.tied"),
     ],
 )
 def test_wrong_heads_are_refused(make, words):

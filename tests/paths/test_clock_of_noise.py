@@ -57,17 +57,15 @@ def test_depth_does_not_move_the_knots_that_it_reaches():
 
 
 def test_times_within_rounding_of_a_multiple_need_its_level_only():
-    exact = np.arange(4001) * 0.005
-    for ts in (np.linspace(0, 20, 4001), np.cumsum(np.full(4001, 0.005)) - 0.005, exact.astype("float32")):
-        wanted = places(jnp.asarray(exact), UNIT, 20)
-        if ts.dtype == np.float64 and np.abs(ts - exact).max() > 1e-14:
-            continue  # a running sum loses more digits than a product
+    steps = np.arange(4001)
+    for ts in (np.linspace(0, 20, 4001), steps * 0.005, (steps * 0.005).astype("float32")):
         where = places(jnp.asarray(ts), UNIT, 20)
         assert (where.levels, where.intervals) == (7, 32)
-        np.testing.assert_array_equal(where.interval, wanted.interval)
-        np.testing.assert_array_equal(where.position, wanted.position)
+        np.testing.assert_array_equal(where.interval, steps // 128)
+        np.testing.assert_array_equal(where.position, steps % 128)
         assert (where.weight == 0).all()
-    assert places(jnp.asarray([0.0, 0.1]), 1.0, 20).levels == 20
+    where = places(jnp.asarray([0.0, 0.1]), 1.0, 20)
+    assert where.levels == 20 and where.position[1] == int(0.1 * 2**20) and 0 < where.weight[1] < 1
 
 
 def test_covariance_is_that_of_the_law_at_any_times():
@@ -122,7 +120,7 @@ def test_brownian_path_moves_by_its_martingale():
     ("ts", "message"),
     [
         ([-0.1, 1.0], "ts must not be negative.*-0.1"),
-        ([0, 2, 1], "ts must increase strictly.*index 1"),
+        ([0.0, 2.0, 1.0], "ts must increase strictly.*index 1"),
         ([0.0, np.inf], "ts must be finite"),
         (np.zeros((1, 2)), "ts must be a vector"),
     ],

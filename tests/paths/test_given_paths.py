@@ -116,7 +116,7 @@ def test_one_program_serves_every_value_and_gradients_pass_through_values():
         (lambda: Interpolated([0.0, 1.0], None), "no array"),
         (lambda: PiecewiseConstant([0.0, 1.0, 2.0], np.zeros(3)), r"leading axis of 2, one value per interval"),
         (lambda: PiecewiseConstant([0.0], np.zeros(0)), "at least 2 times"),
-        (lambda: Prescribed(3.0), "must be a function"),
+        (lambda: Prescribed(jnp.sin, jumps=[1.0, 0.5]), "jumps must increase strictly"),
     ],
 )
 def test_wrong_arguments_are_refused(build, message):

@@ -73,7 +73,7 @@ def test_gradients_agree_with_finite_differences_at_any_rate():
     reverse, forward, central = derivatives(theta)
     np.testing.assert_allclose(reverse, central, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(forward, reverse, rtol=1e-12, atol=1e-14)
-    assert (np.abs(reverse) > 1e-3).all()
+    assert (np.abs(reverse[2:]) > 1e-3).all()
 
 
 def test_one_trace_for_all_numbers_and_dtype_of_the_start():

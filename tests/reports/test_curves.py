@@ -106,6 +106,16 @@ def test_balance_without_noise_needs_neither_ito_nor_martingale():
     assert [line.get_label() for line in bold(figure.axes[3])] == ["residual", "$|E(t)-E(0)|$"]
 
 
+def test_terms_and_remainder_that_are_zero_are_left_out():
+    data = moving_heads(paths=1)
+    for name in ("ito", "martingale", "remainder"):
+        data[f"balance_{name}"][...] = 0.0
+    figure = reports.plot_balance(data)
+    assert [line.get_label() for line in bold(figure.axes[0])] == ["$E(t)-E(0)$", "weight drift", "− dissipation"]
+    assert [line.get_label() for line in bold(figure.axes[3])] == ["residual", "$|E(t)-E(0)|$"]
+    assert "the same, closed on every path" not in dict(reports.summarise(data).rows)
+
+
 def test_sweep_shows_paths_mean_and_power_law():
     data = moving_heads()
     ax = reports.plot_sweep(data).axes[0]

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, PyTree
 
-from .._types import Scalar, Valid
+from .._types import ScalarLike, Valid
 from ..geometry import AbstractManifold
 from ..models import AbstractMask
 
@@ -19,7 +19,7 @@ class AbstractFlow(eqx.Module):
     manifold: eqx.AbstractVar[AbstractManifold]
 
     @abstractmethod
-    def __call__(self, t: Scalar, x: PyTree[Array]) -> PyTree[Array]:
+    def __call__(self, t: ScalarLike, x: PyTree[Array]) -> PyTree[Array]:
         """Tangent velocity at time `t` and state `x`."""
 
 

@@ -1,11 +1,10 @@
 """The flow of tokens under multi-head attention."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import Scalar, Tokens, Valid
+from .._types import ScalarLike, Tokens, Valid
 from ..geometry import AbstractManifold
 from ..models import (
     AbstractBackend,
@@ -64,7 +63,7 @@ class AttentionFlow(AbstractFlow):
         self.mask = mask
         self.backend = backend
 
-    def __call__(self, t: Scalar, x: Tokens) -> Tokens:
+    def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
         heads = self.heads(t, x)
         average = self.kind(self.backend_for(heads, x), queries(heads, x), self.measure(x), self.mask)
         velocity = jnp.mean(apply_heads(heads.value, average), axis=0)
@@ -77,7 +76,7 @@ class AttentionFlow(AbstractFlow):
         """Which tokens there are `(n,)`; None: all."""
         return None if self.mask is None else self.mask.existing
 
-    def heads(self, t: Scalar, x: Tokens) -> AbstractHeads:
+    def heads(self, t: ScalarLike, x: Tokens) -> AbstractHeads:
         """The heads at time `t`, in the dtype of the tokens."""
         return jax.tree.map(lambda leaf: leaf.astype(x.dtype), self.path(t))
 

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import equinox as eqx
 from jaxtyping import Array, PyTree
 
-from .._types import Scalar
+from .._types import ScalarLike
 from ..dynamics import AbstractFlow
 
 
@@ -20,7 +20,7 @@ class AbstractObservable(eqx.Module, Generic[Flow]):
     """
 
     @abstractmethod
-    def __call__(self, t: Scalar, x: PyTree[Array], flow: Flow) -> PyTree[Array]:
+    def __call__(self, t: ScalarLike, x: PyTree[Array], flow: Flow) -> PyTree[Array]:
         """Value at time `t` and state `x`."""
 
 
@@ -32,12 +32,12 @@ class AbstractIntegral(AbstractObservable[Flow]):
     """
 
     @abstractmethod
-    def rate(self, t: Scalar, x: PyTree[Array], flow: Flow) -> PyTree[Array]:
+    def rate(self, t: ScalarLike, x: PyTree[Array], flow: Flow) -> PyTree[Array]:
         """What the solver integrates beside the state, at its own order; not part of its error estimate."""
 
     @abstractmethod
     def jump(
-        self, t0: Scalar, t1: Scalar, x0: PyTree[Array], x1: PyTree[Array], flow: Flow
+        self, t0: ScalarLike, t1: ScalarLike, x0: PyTree[Array], x1: PyTree[Array], flow: Flow
     ) -> PyTree[Array] | None:
         """What a whole step from (t0, x0) to (t1, x1) adds (Itô sums, jumps of the weights); None: nothing."""
 

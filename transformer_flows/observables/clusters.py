@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import ArrayLike
 
-from .._types import Scalar, Tokens, as_float
+from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
 from ._pairs import exists_in
@@ -21,7 +21,7 @@ class ClusterCount(AbstractObservable[AbstractFlow]):
     def __init__(self, radius: ArrayLike = 0.1):
         self.radius = as_float(radius)
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Scalar:
         x = jax.lax.stop_gradient(x)
         exists = exists_in(x, flow)
         radius = jax.lax.stop_gradient(self.radius).astype(x.dtype)

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from .._types import Scalar, Tokens
+from .._types import Scalar, ScalarLike, Tokens
 from ..dynamics import AttentionFlow
 from ..models import AbstractHeads, Tilt, TiedHeads, apply_heads
 from ._observable import AbstractObservable
@@ -14,14 +14,14 @@ class Energy(AbstractObservable[AttentionFlow]):
     Overflows where the scores pass the logarithm of the largest float: use `LogEnergy` there.
     """
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
 
 
 class LogEnergy(AbstractObservable[AttentionFlow]):
     """Logarithm of the interaction energy, finite for any finite scores, a scalar."""
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).log_energy
 
 
@@ -32,7 +32,7 @@ class Slope(AbstractObservable[AttentionFlow]):
     squared slope nor its dissipation (`Dissipation`). Source: arXiv:2605.18870, the G² of its experiments.
     """
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
         tilt = flow.tilt(flow.heads(t, x), x, x)
         return tilt.integrate(tilt.effective_mobility * jnp.sum(flow(t, x) ** 2, axis=-1))
 
@@ -44,12 +44,12 @@ class Dissipation(AbstractObservable[AttentionFlow]):
     disagreement; for an ascending flow it is negative.
     """
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AttentionFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
         heads = flow.heads(t, x)
         return dissipation(flow, t, x, heads, flow.tilt(heads, x, x))
 
 
-def dissipation(flow: AttentionFlow, t: Scalar, x: Tokens, heads: AbstractHeads, tilt: Tilt) -> Scalar:
+def dissipation(flow: AttentionFlow, t: ScalarLike, x: Tokens, heads: AbstractHeads, tilt: Tilt) -> Scalar:
     """S from tilted sums already computed."""
     gradient = energy_gradient(flow, x, heads, tilt)
     return -tilt.integrate(jnp.sum(gradient * flow(t, x), axis=-1))

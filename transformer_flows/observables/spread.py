@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from .._types import Scalar, Tokens, as_float
+from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
 from ._pairs import exists_in, pair_exists
@@ -15,7 +15,7 @@ from ._pairs import exists_in, pair_exists
 class OrderParameter(AbstractObservable[AbstractFlow]):
     """|(1/n) Σ_i x_i|, a scalar: 1 exactly at one cluster on the sphere, 0 for balanced clouds."""
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Scalar:
         exists = exists_in(x, flow)
         mean = jnp.sum(jnp.where(exists[:, None], x, 0), axis=0) / jnp.sum(exists)
         # the norm at 0 has no gradient; take 0, its smallest subgradient
@@ -30,7 +30,7 @@ class Diameter(AbstractObservable[AbstractFlow]):
     On the sphere and in R^d the order of distances is that of R^d, so this is the largest geodesic distance.
     """
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Scalar:
         exists = exists_in(x, flow)
         still = jax.lax.stop_gradient(x)
 
@@ -51,7 +51,7 @@ class PairwiseCosine(AbstractObservable[AbstractFlow]):
     def __init__(self, quantiles: Sequence[float] | ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)):
         self.quantiles = jnp.atleast_1d(as_float(jnp.asarray(quantiles)))
 
-    def __call__(self, t: Scalar, x: Tokens, flow: AbstractFlow) -> Float[Array, "q"]:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Float[Array, "q"]:
         square = jnp.sum(x**2, axis=-1, keepdims=True)
         unit = x / jnp.sqrt(jnp.where(square > 0, square, 1))
         cosines = jnp.matmul(unit, unit.T, precision="highest")

@@ -17,15 +17,15 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree, Shaped
+from jaxtyping import Array, Float, Int, PyTree
 
 from .._types import Key, Scalar, Times
 from ._dyadic import Places, places
 from ._rounded import rounded
 
 Rows = Float[Array, "_ m"]  # one row per time
-Keys = Shaped[Array, "_"]
 Law = tuple[Float[Array, "..."], Float[Array, "..."]]
+Draw = Callable[[Int[Array, "_"], Int[Array, "_"]], Rows]
 _TANHC = (1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835, -1382 / 155925)
 
 
@@ -60,17 +60,21 @@ def _draw(key: Key, like: PyTree, where: Places, rate: Scalar, unit: float) -> P
 
 
 def _rows(key: Key, size: int, dtype: jnp.dtype, where: Places, transition: Law, bridge: Law) -> Rows:
+    def draw(interval: Int[Array, "_"], node: Int[Array, "_"]) -> Rows:
+        return _normals(key, interval, node, size, dtype)
+
     if where.intervals is None:
-        left, right = _search(key, size, dtype, where.interval, transition)
-        left, right = _descend(_fold(key, where.interval), where, 0, left, right, bridge)
+        dense = 0
+        left, right = _search(where.interval, transition, draw)
     else:
-        keys = _fold(key, jnp.arange(where.intervals, dtype=jnp.int32))
-        nodes = jnp.arange(2**where.dense_levels, dtype=jnp.int32)
-        z = _normals(jax.vmap(lambda key: _fold(key, nodes))(keys).reshape(-1), size, dtype)
-        ends = _ends(z[:: len(nodes)], transition)
+        dense, nodes = where.dense_levels, 2**where.dense_levels
+        # The number of every node of the first levels, of the first interval, then of the second, and so on.
+        number = jnp.arange(where.intervals * nodes, dtype=jnp.int32)
+        z = draw(number // nodes, number % nodes)
+        ends = _ends(z[::nodes], transition)
         left, right = ends[where.interval], ends[where.interval + 1]
-        left, right = _descend_in(z, where, left, right, bridge)
-        left, right = _descend(keys[where.interval], where, where.dense_levels, left, right, bridge)
+        left, right = _halve(where, 0, dense, left, right, bridge, lambda interval, node: z[interval * nodes + node])
+    left, right = _halve(where, dense, where.levels, left, right, bridge, draw)
     return left + rounded(where.weight.astype(dtype)[:, None] * (right - left))
 
 
@@ -86,47 +90,25 @@ def _ends(z: Rows, transition: Law) -> Rows:
     return jnp.concatenate([zero[None], jax.lax.scan(step, zero, z)[1]])
 
 
-def _search(key: Key, size: int, dtype: jnp.dtype, interval: Int[Array, "s"], transition: Law) -> tuple[Rows, Rows]:
+def _search(interval: Int[Array, "s"], transition: Law, draw: Draw) -> tuple[Rows, Rows]:
     """X at both ends of the interval of every time, where the number of intervals is not known when tracing."""
     pull, spread = transition
-    zeros = jnp.zeros((interval.shape[0], size), dtype)
+    shape = jax.eval_shape(draw, interval, interval)
+    zeros = jnp.zeros(shape.shape, shape.dtype)
 
     def step(carry: tuple) -> tuple:
         k, x, left, right = carry
-        z = _normals(jr.fold_in(jr.fold_in(key, k), 0)[None], size, dtype)[0]
-        later = rounded(pull * x) + rounded(spread * z)
+        later = rounded(pull * x) + rounded(spread * draw(k, jnp.zeros_like(k))[0])
         here = (interval == k)[:, None]
         return k + 1, later, jnp.where(here, x, left), jnp.where(here, later, right)
 
-    start = (jnp.zeros((), jnp.int32), zeros[0], zeros, zeros)
-    _, _, left, right = jax.lax.while_loop(lambda carry: carry[0] <= interval.max(), step, start)
+    start = (jnp.zeros(1, jnp.int32), zeros[0], zeros, zeros)
+    _, _, left, right = jax.lax.while_loop(lambda carry: carry[0][0] <= interval.max(), step, start)
     return left, right
 
 
-def _descend_in(z: Rows, where: Places, left: Rows, right: Rows, bridge: Law) -> tuple[Rows, Rows]:
-    """Halve towards every time, as far as the normals `z` of all nodes of all intervals go."""
-    levels = where.dense_levels
-    return _halve(where, 0, levels, left, right, bridge, lambda node: z[where.interval * 2**levels + node])
-
-
-def _descend(keys: Keys, where: Places, done: int, left: Rows, right: Rows, bridge: Law) -> tuple[Rows, Rows]:
-    """Go on halving towards every time after `done` levels, drawing the normals of the nodes on the way alone."""
-    size, dtype = left.shape[1], left.dtype
-
-    def draw(node: Int[Array, "s"]) -> Rows:
-        return _normals(jax.vmap(jr.fold_in)(keys, node), size, dtype)
-
-    return _halve(where, done, where.levels, left, right, bridge, draw)
-
-
 def _halve(
-    where: Places,
-    first: int,
-    last: int,
-    left: Rows,
-    right: Rows,
-    bridge: Law,
-    normals: Callable[[Int[Array, "s"]], Rows],
+    where: Places, first: int, last: int, left: Rows, right: Rows, bridge: Law, draw: Draw
 ) -> tuple[Rows, Rows]:
     """X at both ends of the cell of every time at level `last`, from the ends of its cell at level `first`."""
     if first == last:
@@ -135,7 +117,7 @@ def _halve(
     def halve(carry: tuple, now: tuple) -> tuple[tuple, None]:
         left, right, node = carry
         (pull, spread), shift = now
-        middle = rounded(pull * (left + right)) + rounded(spread * normals(node))
+        middle = rounded(pull * (left + right)) + rounded(spread * draw(where.interval, node))
         upper = (where.position >> shift) & 1
         in_upper = (upper == 1)[:, None]
         return (jnp.where(in_upper, middle, left), jnp.where(in_upper, right, middle), 2 * node + upper), None
@@ -143,9 +125,8 @@ def _halve(
     # Nodes are numbered as in a heap: 1 is the midpoint of the interval, 2 and 3 those of its halves. 0 is its end.
     node = 2**first + (where.position >> (where.levels - first))
     shifts = where.levels - 1 - jnp.arange(first, last, dtype=jnp.int32)
-    (left, right, _), _ = jax.lax.scan(
-        halve, (left, right, node), ((bridge[0][first:last], bridge[1][first:last]), shifts)
-    )
+    laws = (bridge[0][first:last], bridge[1][first:last])
+    (left, right, _), _ = jax.lax.scan(halve, (left, right, node), (laws, shifts))
     return left, right
 
 
@@ -174,10 +155,12 @@ def _tanhc(z: Array) -> Array:
     return jnp.where(small, series, jnp.tanh(far) / far)
 
 
-def _fold(key: Key, numbers: Int[Array, "s"]) -> Keys:
-    return jax.vmap(lambda number: jr.fold_in(key, number))(numbers)
+def _normals(key: Key, interval: Int[Array, "_"], node: Int[Array, "_"], size: int, dtype: jnp.dtype) -> Rows:
+    """The normals of nodes of intervals: from the key folded with the interval, then with the node."""
 
+    def fold(keys: Array, numbers: Int[Array, "_"]) -> tuple[Array, None]:
+        return jax.vmap(jr.fold_in)(keys, numbers), None
 
-def _normals(keys: Keys, size: int, dtype: jnp.dtype) -> Rows:
-    # Drawn flat: an array of the leaf's own shape takes twice as long to compile and to draw.
+    # Two folds in a loop, and rows drawn flat, because compiling the generator is most of the cost of a first call.
+    keys, _ = jax.lax.scan(fold, jnp.broadcast_to(key, interval.shape), jnp.stack([interval, node]))
     return rounded(jax.vmap(lambda key: jr.normal(key, (size,), dtype))(keys))

@@ -12,13 +12,13 @@ from jaxtyping import Array, ArrayLike, Int, PyTree, ScalarLike
 from .._checks import concrete, refuse_non_finite
 from .._types import Knots, as_float
 
-TimesLike = ArrayLike | Sequence[float | int]
+TimesLike = ArrayLike | Sequence[float]
 
 
 def knots(grid: TimesLike, name: str, least: int = 1) -> Knots:
     """`grid` as a floating array; `ValueError` unless it is one-dimensional, finite and strictly increasing."""
     # A floating array is kept as it is, so that its value stays known inside a transformation.
-    strong = eqx.is_inexact_array(grid) and not grid.weak_type
+    strong = isinstance(grid, jax.Array) and eqx.is_inexact_array(grid) and not grid.weak_type
     grid = grid if strong else as_float(grid)
     if grid.ndim != 1 or grid.shape[0] < least:
         raise ValueError(f"{name} must be a vector of at least {least} times; got shape {grid.shape}.")
@@ -34,8 +34,8 @@ def float_leaves(tree: PyTree) -> PyTree:
     """`tree` with every number in it as a floating array; booleans and whatever is not a number are kept."""
 
     def convert(leaf: Any) -> Any:
-        number = eqx.is_array_like(leaf) and jnp.result_type(leaf) != bool
-        return as_float(leaf) if number and not isinstance(leaf, complex) else leaf
+        number = eqx.is_array_like(leaf) and jnp.issubdtype(jnp.result_type(leaf), jnp.number)
+        return as_float(leaf) if number else leaf
 
     return jax.tree.map(convert, tree)
 

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple
 import equinox as eqx
 from jaxtyping import PyTree, ScalarLike
 
-from .._types import Key, Knots, Scalar, Times, Tree
+from .._types import Key, Knots, Scalar, ScalarLike, Times, Tree
 
 
 class Increment(NamedTuple):

@@ -27,7 +27,7 @@ class Brownian(AbstractProcess):
     unit: float = eqx.field(static=True)
     depth: int = eqx.field(static=True)
 
-    def __init__(self, like: Any, *, unit: float = 1.0, depth: int = DEPTH):
+    def __init__(self, like: Any, *, unit: float | int = 1.0, depth: int = DEPTH):
         self.like = float_leaves(like)
         self.unit, self.depth = clock(unit, depth)
 

@@ -42,7 +42,7 @@ class OrnsteinUhlenbeck(AbstractProcess):
         rate: ArrayLike,
         noise: ArrayLike,
         *,
-        unit: float = 1.0,
+        unit: float | int = 1.0,
         depth: int = DEPTH,
     ):
         self.start = float_leaves(start)

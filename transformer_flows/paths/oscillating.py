@@ -44,7 +44,7 @@ class Oscillating(AbstractPath):
     ):
         self.start = float_leaves(start)
         self.phases = as_float(phases)
-        h, d = _sizes(self.start, self.phases)
+        d = _size(self.start, self.phases)
         force = (offset, cosine, sine)
         given = [part is not None for part in force]
         if any(given) and not all(given):
@@ -123,14 +123,14 @@ def _series(offset: Array, cosine: Array, sine: Array, s: Float[Array, "h"]) -> 
     return total
 
 
-def _sizes(start: PyTree, phases: Array) -> tuple[int, int]:
+def _size(start: PyTree, phases: Array) -> int:
     shapes = {leaf.shape for leaf in jax.tree.leaves(start) if eqx.is_inexact_array(leaf)}
     shape = next(iter(shapes), ())
     if len(shapes) != 1 or len(shape) != 3 or shape[1] != shape[2]:
         raise ValueError(f"start must hold arrays of one shape (h, d, d); got {sorted(shapes)}.")
     if phases.shape != shape[:1]:
         raise ValueError(f"phases must be one per head, ({shape[0]},); got {phases.shape}.")
-    return shape[0], shape[1]
+    return shape[1]
 
 
 def _force_of_paper(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -31,8 +31,6 @@ class Prescribed(AbstractPath):
         grid: TimesLike | None = None,
         jumps: TimesLike | None = None,
     ):
-        if not callable(function):
-            raise ValueError(f"function must be a function of time; got a {type(function).__name__}. Hint: Constant.")
         self.function = function
         self.grid = None if grid is None else knots(grid, "grid")
         self.jumps = None if jumps is None else knots(jumps, "jumps", least=0)

@@ -31,9 +31,9 @@ def plot_balance(data: xr.Dataset, *, path: int = 0) -> Figure:
     """
     labels, t = cases(data, "heads", "$H$"), coordinate(data, "t")
     figure, axes = blank(
-        2, len(labels), panel=(3.6, 2.9), beside=1.6, sharex=True, sharey="row", height_ratios=(1.25, 1.0)
+        2, len(labels), panel=(3.6, 2.9), extra=(1.6, 0.3), sharex=True, sharey="row", height_ratios=(1.25, 1.0)
     )
-    terms = {name: curves(data, name)[:, path] for name in present(data, TERMS)}
+    terms = {name: curves(data, name)[:, path] for name in present(data, TERMS) if not absent(data, name)}
     residuals = _residuals(data)
     scale = curves(data, "balance_energy_change")
     for column, label in enumerate(labels):
@@ -51,6 +51,11 @@ def plot_balance(data: xr.Dataset, *, path: int = 0) -> Figure:
     return figure
 
 
+def absent(data: xr.Dataset, name: str) -> bool:
+    """Say whether a term is 0 on all paths at all times after the start, as those of the noise are without noise."""
+    return data.sizes["t"] > 1 and not curves(data, name).any()
+
+
 def _draw_terms(ax: Axes, t: Float[np.ndarray, "t"], terms: dict[str, np.ndarray]) -> None:
     ax.axhline(0.0, color=MUTED, linewidth=0.7)
     for name, term in terms.items():
@@ -66,7 +71,7 @@ def _residuals(data: xr.Dataset) -> dict[str, Float[np.ndarray, "heads path t"]]
     if "balance_residual" not in data:
         return {}
     plain = curves(data, "balance_residual")
-    if "balance_remainder" not in data:
+    if "balance_remainder" not in data or absent(data, "balance_remainder"):
         return {"residual": plain}
     return {"residual": plain, "closed on\nevery path": plain - curves(data, "balance_remainder")}
 

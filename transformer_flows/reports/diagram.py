@@ -21,7 +21,7 @@ def plot_diagram(data: xr.Dataset) -> Figure:
     """
     t, beta, titles = coordinate(data, "t"), coordinate(data, "beta"), cases(data, "d", "$d$")
     clustered = values(data, "clustered", "d", "beta", "t")
-    figure, axes = blank(1, len(titles), panel=(3.4, 3.5), beside=0.9, sharex=True, sharey=True)
+    figure, axes = blank(1, len(titles), panel=(3.4, 3.5), extra=(0.9, 0.3), sharex=True, sharey=True)
     level = float(data["clustered"].attrs.get("level", 0.999))
     predicted = None
     if "clustering_time_predicted" in data:

@@ -25,7 +25,7 @@ def plot_equiangular(data: xr.Dataset) -> Figure:
     measured = values(data, "cosine", "law", "beta", "t")
     predicted = values(data, "cosine_predicted", "law", "beta", "t")
     figure, axes = blank(
-        2, len(laws), panel=(4.0, 2.7), beside=1.3, sharex=True, sharey="row", height_ratios=(1.6, 1.0)
+        2, len(laws), panel=(4.0, 2.7), extra=(1.3, 0.3), sharex=True, sharey="row", height_ratios=(1.6, 1.0)
     )
     for column, law in enumerate(laws):
         upper, lower = axes[:, column]

@@ -28,7 +28,7 @@ def plot_snapshots(data: xr.Dataset) -> Figure:
     times, labels = coordinate(data, "frame_t")[frames], cases(data, "heads", "$H$")
     flat = tokens.shape[-1] > 3
     panel = (2.6, 2.1) if flat else (2.15, 2.15)
-    figure, axes = blank(len(labels), len(frames), panel=panel, sharex=flat, sharey=flat)
+    figure, axes = blank(len(labels), len(frames), panel=panel, extra=(0.3, 0.6), sharex=flat, sharey=flat)
     colours = sequential(tokens.shape[2])
     for row, label in enumerate(labels):
         for column, frame in enumerate(frames):

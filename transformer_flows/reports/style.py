@@ -21,7 +21,7 @@ RULE = "#e4e7eb"
 # Okabe and Ito's palette without yellow, which is lost on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SEQUENTIAL = "viridis"
-LEAST_WIDTH = 3.4
+LEAST_WIDTH = 3.4  # of a figure in inches, for its title
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture everywhere
@@ -77,13 +77,13 @@ def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def blank(
-    rows: int, columns: int, *, panel: tuple[float, float], beside: float = 0.0, **kwargs: Any
+    rows: int, columns: int, *, panel: tuple[float, float], extra: tuple[float, float] = (0.0, 0.0), **kwargs: Any
 ) -> tuple[Figure, np.ndarray]:
     """Return a figure outside pyplot's registry, and its axes as an array (rows, columns).
 
-    `panel` is the size of one panel in inches, `beside` the width kept for a legend; titles need a least width.
+    `panel` is the size of one panel in inches, `extra` what is added to their sum for a legend beside and titles above.
     """
-    size = (max(LEAST_WIDTH, columns * panel[0] + beside), rows * panel[1])
+    size = (max(LEAST_WIDTH, columns * panel[0] + extra[0]), rows * panel[1] + extra[1])
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
 

@@ -101,7 +101,7 @@ def _residuals(data: xr.Dataset) -> Iterator[tuple[str, Float[np.ndarray, "heads
     if "balance_residual" in data:
         plain = curves(data, "balance_residual")
         yield "largest |residual| of the balance", plain
-        if "balance_remainder" in data:
+        if "balance_remainder" in data and curves(data, "balance_remainder").any():
             yield "the same, closed on every path", plain - curves(data, "balance_remainder")
 
 

@@ -70,7 +70,7 @@ def plot_slope(data: xr.Dataset) -> Figure:
     titles = {"slope": "$G^2$, squared metric derivative", "dissipation_rate": "$S$, dissipation of energy"}
     symbols = {"slope": "$G^2(t)$", "dissipation_rate": "$S(t)$"}
     names = present(data, titles)
-    figure, axes = blank(1, len(names), panel=(4.3, 3.7), beside=1.5, sharey=True)
+    figure, axes = blank(1, len(names), panel=(4.3, 3.7), extra=(1.5, 0.3), sharey=True)
     labels, t = cases(data, "heads", "$H$"), coordinate(data, "t")
     for ax, name in zip(axes[0], names, strict=True):
         draw_paths(ax, t, curves(data, name), labels, categorical(len(labels)), log=True)
@@ -106,7 +106,7 @@ def plot_clusters(data: xr.Dataset) -> Figure:
         "diameter": ("Diameter", "largest distance of two tokens"),
     }
     shown = present(data, names)
-    figure, axes = blank(1, len(shown), panel=(3.6, 3.4), beside=1.5)
+    figure, axes = blank(1, len(shown), panel=(3.6, 3.4), extra=(1.5, 0.3))
     labels, t = cases(data, "heads", "$H$"), coordinate(data, "t")
     for ax, name in zip(axes[0], shown, strict=True):
         paths = curves(data, name)
@@ -116,7 +116,8 @@ def plot_clusters(data: xr.Dataset) -> Figure:
         ax.set_ylabel(names[name][1])
         if name == "clusters":
             ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        ax.set_ylim(bottom=0)
+        highest = paths[np.isfinite(paths)].max(initial=0.0)
+        ax.set_ylim(0.0, 1.06 * highest if highest else 1.0)
     _legend(axes[0, -1], data.sizes["path"])
     figure.suptitle("Clustering")
     return figure
