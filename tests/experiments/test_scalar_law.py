@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from transformer_flows import theory
 from transformer_flows.experiments.equiangular import scalar_law
 from transformer_flows.experiments.power_law import fit_power_law
-from transformer_flows.experiments.scalar_law import follow, hitting_time, measured_hitting_time
+from transformer_flows.experiments.scalar_law import bracket, follow, hitting_time, interpolated_hitting_time
 
 
 def test_follow_is_the_closed_form_at_zero_beta():
@@ -25,12 +25,14 @@ def test_hitting_time_is_the_integral_of_the_inverse_rate(law, beta):
     assert hitting_time(rate, 0.9995, 0.999) == 0.0
 
 
-def test_measured_hitting_time():
+def test_interpolated_hitting_time():
     ts = np.linspace(0, 4, 41)
-    gap = 1 - np.exp(-2.5 * ts)
-    assert measured_hitting_time(ts, gap, 0.999) == pytest.approx(np.log(1000) / 2.5, rel=1e-10)
-    assert measured_hitting_time(ts, gap, 0.0) == 0.0
-    assert np.isnan(measured_hitting_time(ts[:5], gap[:5], 0.999))
+    rho = 1 - np.exp(-2.5 * ts)
+    assert interpolated_hitting_time(ts, rho, 0.999) == pytest.approx(np.log(1000) / 2.5, rel=1e-10)
+    assert interpolated_hitting_time(ts, rho, 0.0) == 0.0
+    assert np.isnan(interpolated_hitting_time(ts[:5], rho[:5], 0.999))
+    assert rho[bracket(rho, 0.999)] < 0.999 <= rho[bracket(rho, 0.999) + 1]
+    assert bracket(rho, 0.0) is None and bracket(rho[:5], 0.999) is None
 
 
 def test_an_exact_power_law_is_found_exactly():

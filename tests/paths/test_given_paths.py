@@ -8,6 +8,7 @@ import pytest
 
 from transformer_flows.models import TiedHeads
 from transformer_flows.paths import Constant, Interpolated, PiecewiseConstant, Prescribed
+from transformer_flows.paths._knots import knots
 
 GRID = np.array([0.0, 0.5, 1.25, 3.0])
 TIMES = np.array([-1.0, 0.0, 0.2, 0.5, 1.0, 1.25, 2.0, 3.0, 4.0])
@@ -111,7 +112,7 @@ def test_one_program_serves_every_value_and_gradients_pass_through_values():
     [
         (lambda: Interpolated([0.0, 1.0, 1.0], np.zeros(3)), "grid must increase strictly.*index 1"),
         (lambda: Interpolated([0.0, np.nan], np.zeros(2)), "grid must be finite.*index"),
-        (lambda: Interpolated(np.array([[0.0, 1.0]]), np.zeros(2)), r"grid must be a vector.*\(1, 2\)"),
+        (lambda: knots(np.array([[0.0, 1.0]]), "grid"), r"grid must be a vector.*\(1, 2\)"),
         (lambda: Interpolated([0.0, 1.0], {"a": np.zeros(2), "b": np.zeros(3)}), r"leading axis of 2.*\(3,\)"),
         (lambda: Interpolated([0.0, 1.0], None), "no array"),
         (lambda: PiecewiseConstant([0.0, 1.0, 2.0], np.zeros(3)), r"leading axis of 2, one value per interval"),

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .. import theory
+from .._types import Tokens
 from ..dynamics import AttentionFlow
 from ..geometry import Sphere
 from ..integrate import solve
 from ..models import Heads, Softmax, Unnormalised
-from .scalar_law import Law, follow, hitting_time, measured_hitting_time
+from .scalar_law import Law, bracket, follow, hitting_time, interpolated_hitting_time
 from .spec import Spec, at_least, got, less_than, one_of, option, positive
 from .unit import Arrays, Unit
 
@@ -46,7 +48,7 @@ class Equiangular(Spec):
     start: float = option(0.0, less_than(1))
     level: float = option(0.999, less_than(1))
     T: float = option(15.0, positive)
-    records: int = option(1501, at_least(2))
+    records: int = option(301, at_least(2))
 
     def conflicts(self) -> Iterator[str]:
         if self.start <= -1 / (self.n - 1):
@@ -56,7 +58,7 @@ class Equiangular(Spec):
 
     def units(self) -> list[Unit]:
         return [
-            Unit(_name(law, beta), lambda _, law=law, beta=beta: _cosine(self, law, beta))
+            Unit(_name(law, beta), lambda _, law=law, beta=beta: _measure(self, law, beta))
             for law in self.laws
             for beta in self.beta
         ]
@@ -68,7 +70,7 @@ class Equiangular(Spec):
         grid = functools.partial(_grid, self)
         cosine = grid(lambda law, beta: results[_name(law, beta)]["cosine"])
         predicted = grid(lambda law, beta: follow(scalar_law(law, beta, self.n), self.start, ts))
-        hit = grid(lambda law, beta: measured_hitting_time(ts, results[_name(law, beta)]["cosine"], self.level))
+        hit = grid(lambda law, beta: results[_name(law, beta)]["hitting_time"])
         hit_predicted = grid(lambda law, beta: hitting_time(scalar_law(law, beta, self.n), self.start, self.level))
         units = {"units": "dimensionless"}
         return xarray.Dataset(
@@ -88,13 +90,27 @@ def equiangular_tokens(n: int, rho: float) -> np.ndarray:
     return np.linalg.cholesky((1 - rho) * np.eye(n) + rho)
 
 
-def _cosine(spec: Equiangular, law: str, beta: float) -> Arrays:
-    """Mean cosine over pairs, at the recorded times; its spread says whether the angles stayed equal."""
-    x0 = jnp.asarray(equiangular_tokens(spec.n, spec.start), spec.dtype)
+def _measure(spec: Equiangular, law: str, beta: float) -> Arrays:
+    """Mean cosine over pairs at the recorded times, and the time at which it reaches the level."""
     flow = AttentionFlow(Sphere(spec.n), Heads.identity(spec.n, beta=beta), kind=KINDS[law])
-    states = np.asarray(solve(flow, x0, jnp.linspace(0.0, spec.T, spec.records)).states)
-    pairs = np.triu_indices(spec.n, k=1)
-    return {"cosine": np.array([(x @ x.T)[pairs].mean() for x in states])}
+    x0 = jnp.asarray(equiangular_tokens(spec.n, spec.start), spec.dtype)
+    ts = np.linspace(0.0, spec.T, spec.records)
+    states, cosine = _follow_tokens(flow, x0, ts)
+    fine, fine_cosine = ts, cosine
+    k = bracket(cosine, spec.level)
+    if k is not None:
+        # Between two records the cosine may come all the way: follow the tokens once more from the first of them.
+        fine = np.linspace(ts[k], ts[k + 1], spec.records)
+        fine_cosine = _follow_tokens(flow, states[k], fine)[1]
+    hit = interpolated_hitting_time(fine, fine_cosine, spec.level)
+    return {"cosine": cosine, "hitting_time": np.array(hit)}
+
+
+def _follow_tokens(flow: AttentionFlow, x0: Tokens, ts: np.ndarray) -> tuple[Array, np.ndarray]:
+    states = solve(flow, x0, jnp.asarray(ts)).states
+    assert states is not None
+    pairs = np.triu_indices(x0.shape[0], k=1)
+    return states, np.array([(x @ x.T)[pairs].mean() for x in np.asarray(states)])
 
 
 def _grid(spec: Equiangular, value) -> np.ndarray:

@@ -2,17 +2,22 @@
 
 from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
 Law = Callable[[float], float]
 
-RTOL, ATOL = 1e-12, 1e-13
+
+def tolerances() -> dict[str, float]:
+    """As tight as the rates, which JAX evaluates, have digits: tighter ones would make the steps vanish."""
+    eps = float(jnp.finfo(jnp.result_type(float)).eps)
+    return {"rtol": max(1e-12, 50 * eps), "atol": max(1e-13, 5 * eps)}
 
 
 def follow(rate: Law, start: float, ts: np.ndarray) -> np.ndarray:
     """ρ at the times `ts`, for ρ' = rate(ρ) and ρ(ts[0]) = start."""
-    solution = solve_ivp(lambda t, y: [rate(y[0])], (ts[0], ts[-1]), [start], "DOP853", ts, rtol=RTOL, atol=ATOL)
+    solution = solve_ivp(lambda t, y: [rate(y[0])], (ts[0], ts[-1]), [start], "DOP853", ts, **tolerances())
     return solution.y[0]
 
 
@@ -23,21 +28,26 @@ def hitting_time(rate: Law, start: float, level: float) -> float:
     """
     if start >= level:
         return 0.0
-    solution = solve_ivp(lambda rho, t: [1 / rate(rho)], (start, level), [0.0], "DOP853", rtol=RTOL, atol=ATOL)
+    solution = solve_ivp(lambda rho, t: [1 / rate(rho)], (start, level), [0.0], "DOP853", **tolerances())
     return float(solution.y[0, -1])
 
 
-def measured_hitting_time(ts: np.ndarray, rho: np.ndarray, level: float) -> float:
-    """Time at which a sampled curve first reaches `level`; NaN if it does not.
-
-    Between samples log(1 − ρ) is interpolated: near the end it is a straight line, because gaps close exponentially.
-    """
+def bracket(rho: np.ndarray, level: float) -> int | None:
+    """The sample after which a sampled curve first reaches `level`; None if it starts there or does not get there."""
     above = np.flatnonzero(rho >= level)
-    if not above.size:
-        return np.nan
-    k = int(above[0])
-    if k == 0:
+    return int(above[0]) - 1 if above.size and above[0] else None
+
+
+def interpolated_hitting_time(ts: np.ndarray, rho: np.ndarray, level: float) -> float:
+    """Time at which a finely sampled curve first reaches `level`; NaN if it does not.
+
+    log(1 − ρ) is interpolated: near the end it is almost a straight line, because gaps close exponentially.
+    """
+    if rho[0] >= level:
         return float(ts[0])
-    gaps = np.log1p(-np.minimum(rho[k - 1 : k + 1], 1 - 1e-16))
+    k = bracket(rho, level)
+    if k is None:
+        return np.nan
+    gaps = np.log(np.maximum(1 - rho[k : k + 2].astype(float), np.finfo(rho.dtype).eps))
     share = (np.log1p(-level) - gaps[0]) / (gaps[1] - gaps[0])
-    return float(ts[k - 1] + share * (ts[k] - ts[k - 1]))
+    return float(ts[k] + share * (ts[k + 1] - ts[k]))

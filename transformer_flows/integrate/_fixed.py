@@ -87,8 +87,12 @@ def _local_field(tau: Scalar, y: Augmented, args: Any) -> Augmented:
     """
     flow, observers, t0, t1 = args
     x, integrals = y
-    t = jnp.minimum(t0 + tau.astype(t0.dtype), jnp.nextafter(t1, t0))
+    t = _within(tau, t0, t1)
     return cast_like((flow(t, x), observers.rates(t, x, flow)), (x, integrals))
+
+
+def _within(tau: Scalar, t0: Scalar, t1: Scalar) -> Scalar:
+    return jnp.minimum(t0 + tau.astype(t0.dtype), jnp.nextafter(t1, t0))
 
 
 def _advance(
@@ -110,7 +114,8 @@ def _advance(
         terms, zero, now.length, carry.y, args, carry.solver_state, fresh_start
     )
     x1, after = y1
-    after = observers.add_jumps(after, now.start, now.end, x0, x1, flow)
+    # the start as the first stage sees it: the same expression, so that its sums are compiled once
+    after = observers.add_jumps(after, _within(zero, now.start, now.end), now.end, x0, x1, flow)
     finite = _all_finite(x1)
     solved = result == diffrax.RESULTS.successful
     good = finite & solved

@@ -20,4 +20,11 @@ from .kinds import (
 )
 from .masks import AbstractMask as AbstractMask, Causal as Causal, Padding as Padding
 from .measure import Measure as Measure
-from .tilt import Tilt as Tilt, apply_heads as apply_heads, queries as queries
+from .tilt import (
+    Tilt as Tilt,
+    apply_heads as apply_heads,
+    mean_norm_square as mean_norm_square,
+    mean_square as mean_square,
+    pair_products as pair_products,
+    queries as queries,
+)

@@ -30,8 +30,10 @@ class AbstractHeads(eqx.Module):
         """
 
     @abstractmethod
-    def noise_square(self, x: Tokens, second: Float[Array, "h n d d"]) -> Float[Array, "h n"]:
-        """E⟨N x, y⟩² averaged over y with second moments E[y yᵀ] = `second`, N the heads' unit noise on the score."""
+    def noise_square(
+        self, x_square: Float[Array, "n"], y_square: Float[Array, "h n"], xy_square: Float[Array, "h n"]
+    ) -> Float[Array, "h n"]:
+        """E⟨N x, y⟩² for the heads' unit noise N on the score, from |x|², the mean of |y|² and that of ⟨x,y⟩²."""
 
 
 class Heads(AbstractHeads):
@@ -51,9 +53,9 @@ class Heads(AbstractHeads):
                 f"score and value must have one shape (h, d, d); got {self.score.shape} and {self.value.shape}."
             )
 
-    def noise_square(self, x, second):
+    def noise_square(self, x_square, y_square, xy_square):
         """Independent standard normal entries: |x|² E|y|²."""
-        return jnp.sum(x**2, axis=-1)[None] * jnp.trace(second, axis1=-2, axis2=-1)
+        return x_square[None] * y_square
 
     def symmetrised(self) -> "Heads":
         return self
@@ -114,10 +116,9 @@ class TiedHeads(AbstractHeads):
     def symmetrised(self) -> "TiedHeads":
         return eqx.tree_at(lambda heads: heads.D, self, (self.D + jnp.swapaxes(self.D, -1, -2)) / 2)
 
-    def noise_square(self, x, second):
+    def noise_square(self, x_square, y_square, xy_square):
         """Symmetrised noise ½(Z + Zᵀ): ½(|x|² E|y|² + E⟨x,y⟩²)."""
-        radial = jnp.sum(x**2, axis=-1)[None] * jnp.trace(second, axis1=-2, axis2=-1)
-        return 0.5 * (radial + jnp.einsum("ni,hnij,nj->hn", x, second, x, precision="highest"))
+        return 0.5 * (x_square[None] * y_square + xy_square)
 
 
 def random_symmetric(key: Key, *, h: int, d: int) -> Float[Array, "{h} {d} {d}"]:

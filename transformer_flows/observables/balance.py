@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from .._types import Scalar, ScalarLike, Tokens
 from ..dynamics import AttentionFlow
-from ..models import AbstractHeads, Tilt
+from ..models import AbstractHeads, Tilt, mean_norm_square, mean_square, pair_products, queries
 from ._observable import AbstractIntegral
 from .energy import dissipation
 
@@ -84,21 +84,20 @@ class EnergyBalance(AbstractIntegral[AttentionFlow]):
 
 def _noise_step(t0: ScalarLike, t1: ScalarLike, x: Tokens, flow: AttentionFlow) -> _Terms:
     """Itô sums of one step: first order in both parts of the increment, second order expected and realised."""
-    n, d = x.shape
     heads = flow.heads(t0, x)
-    values = jnp.concatenate([x, (x[:, :, None] * x[:, None, :]).reshape(n, d * d)], axis=-1)
-    tilt = flow.tilt(heads, x, values)
-    first = Tilt(tilt.log_mass, tilt.mean[..., :d], tilt.token_weights)
-    second = tilt.mean[..., d:].reshape(*tilt.log_mass.shape, d, d)
+    tilt = flow.tilt(heads, x, x)  # the sums that moved the tokens, shared with them when compiled
+    second = flow.tilt(heads, x, pair_products(x)).mean
     step = flow.path.increment(t0, t1)
     drift, noise = _cast(step.drift, x), _cast(step.martingale, x)
-    ito = 0.25 * _average(tilt, heads.noise_square(x, second) * step.variance.astype(x.dtype))
-    whole = jnp.einsum("hij,nj->hni", drift.score + noise.score, x, precision="highest")
-    realised = 0.25 * _average(tilt, jnp.einsum("hni,hnij,hnj->hn", whole, second, whole, precision="highest"))
+    x_square = jnp.sum(x**2, axis=-1)
+    unit = heads.noise_square(x_square, mean_norm_square(second, x.shape[1]), mean_square(x[None], second))
+    ito = 0.25 * _average(tilt, unit * step.variance.astype(x.dtype))
+    whole = queries(drift, x) + queries(noise, x)
+    realised = 0.25 * _average(tilt, mean_square(whole, second))
     return _Terms(
-        weight_drift=_first_order(x, first, drift),
+        weight_drift=_first_order(x, tilt, drift),
         ito=ito,
-        martingale=_first_order(x, first, noise),
+        martingale=_first_order(x, tilt, noise),
         dissipation=jnp.zeros((), x.dtype),
         remainder=realised - ito,
     )
@@ -114,8 +113,7 @@ def _at_jump(t0: ScalarLike, t1: ScalarLike, x1: Tokens, flow: AttentionFlow) ->
 
 def _first_order(x: Tokens, tilt: Tilt, change: AbstractHeads) -> Scalar:
     """(1/2Hn²) Σ e^{⟨x_i,D x_j⟩} ⟨x_i, ΔD x_j⟩ for a change ΔD of the scores."""
-    moved = jnp.einsum("hij,nj->hni", change.score, x, precision="highest")
-    return 0.5 * _average(tilt, jnp.sum(moved * tilt.mean, axis=-1))
+    return 0.5 * _average(tilt, jnp.sum(queries(change, x) * tilt.mean, axis=-1))
 
 
 def _average(tilt: Tilt, f: Float[Array, "h n"]) -> Scalar:

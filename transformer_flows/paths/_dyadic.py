@@ -60,13 +60,13 @@ def places(ts: Times, unit: float, depth: int) -> Places:
 
 def _snap(units: Any, eps: float, depth: int, xp: Any) -> tuple[Any, Any]:
     """Times in units, moved to the coarsest multiple of 2^-j (j <= depth) within rounding, and that j."""
-    snapped, levels = units, xp.full(units.shape, depth)
-    for j in range(depth, -1, -1):
-        nearest = xp.round(units * 2**j) / 2**j
-        same = xp.abs(units - nearest) <= eps * units
-        snapped = xp.where(same, nearest, snapped)
-        levels = xp.where(same, j, levels)
-    return snapped, levels
+    cells = xp.asarray(2.0 ** np.arange(depth + 1), units.dtype)[None]
+    nearest = xp.round(units[:, None] * cells) / cells
+    same = xp.abs(units[:, None] - nearest) <= eps * units[:, None]
+    level = xp.argmax(same, axis=1)
+    found = same.any(axis=1)
+    snapped = xp.take_along_axis(nearest, level[:, None], axis=1)[:, 0]
+    return xp.where(found, snapped, units), xp.where(found, level, depth)
 
 
 def _split(units: Any, levels: int, xp: Any) -> tuple[Any, Any, Any]:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree, ScalarLike
 
 from .._types import Key, Scalar, Times
 from ._dyadic import Places, places
@@ -107,9 +107,7 @@ def _search(interval: Int[Array, "s"], transition: Law, draw: Draw) -> tuple[Row
     return left, right
 
 
-def _halve(
-    where: Places, first: int, last: int, left: Rows, right: Rows, bridge: Law, draw: Draw
-) -> tuple[Rows, Rows]:
+def _halve(where: Places, first: int, last: int, left: Rows, right: Rows, bridge: Law, draw: Draw) -> tuple[Rows, Rows]:
     """X at both ends of the cell of every time at level `last`, from the ends of its cell at level `first`."""
     if first == last:
         return left, right
@@ -130,7 +128,7 @@ def _halve(
     return left, right
 
 
-def _transition(rate: Scalar, h: float, dtype: jnp.dtype) -> Law:
+def _transition(rate: Scalar, h: ScalarLike, dtype: jnp.dtype) -> Law:
     """The law of X(t+h) given X(t): e^{-rh} and √((1 - e^{-2rh})/(2r)), 1 and √h at r = 0."""
     z = rate * h
     variance = h * _tanhc(z) * (1 + jnp.exp(-2 * z)) / 2

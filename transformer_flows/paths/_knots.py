@@ -1,25 +1,20 @@
 """Values at knots as functions of time: which interval a time is in, and the line between its ends."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Int, PyTree, ScalarLike
+from jaxtyping import Array, Int, PyTree, ScalarLike
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Knots, as_float
 
-TimesLike = ArrayLike | Sequence[float]
 
-
-def knots(grid: TimesLike, name: str, least: int = 1) -> Knots:
+def knots(grid: Any, name: str, least: int = 1) -> Knots:
     """`grid` as a floating array; `ValueError` unless it is one-dimensional, finite and strictly increasing."""
-    # A floating array is kept as it is, so that its value stays known inside a transformation.
-    strong = isinstance(grid, jax.Array) and eqx.is_inexact_array(grid) and not grid.weak_type
-    grid = grid if strong else as_float(grid)
+    grid = as_float(grid)
     if grid.ndim != 1 or grid.shape[0] < least:
         raise ValueError(f"{name} must be a vector of at least {least} times; got shape {grid.shape}.")
     refuse_non_finite(grid, name)
@@ -60,7 +55,7 @@ def map_floats(function: Any, *trees: PyTree) -> PyTree:
 
 def interval(grid: Knots, t: ScalarLike) -> Int[Array, ""]:
     """k with grid[k] <= t < grid[k+1]; the first interval before the grid, the last one from its last knot on."""
-    k = jnp.searchsorted(grid, t, side="right") - 1
+    k = jnp.searchsorted(grid, t, side="right", method="scan_unrolled") - 1
     return jnp.clip(k, 0, max(grid.shape[0] - 2, 0))
 
 

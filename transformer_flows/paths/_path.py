@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple
 import equinox as eqx
 from jaxtyping import PyTree, ScalarLike
 
-from .._types import Key, Knots, Scalar, ScalarLike, Times, Tree
+from .._types import Key, Knots, Scalar, TimesLike, Tree
 
 
 class Increment(NamedTuple):
@@ -49,5 +49,5 @@ class AbstractProcess(eqx.Module, Generic[Tree]):
     """A path not yet drawn."""
 
     @abstractmethod
-    def sample(self, key: Key, ts: Times) -> AbstractPath[Tree]:
+    def sample(self, key: Key, ts: TimesLike) -> AbstractPath[Tree]:
         """The path of `key`, with knots `ts`. The same key gives the same path at any knots and any horizon."""

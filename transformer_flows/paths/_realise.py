@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import jax.random as jr
 
-from .._types import Key, Tree
-from ._knots import TimesLike, knots
+from .._types import Key, TimesLike, Tree
+from ._knots import knots
 from ._path import AbstractPath, AbstractProcess
 
 

@@ -6,10 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PyTree, ScalarLike
 
-from .._types import Key, Knots
+from .._types import Key, Knots, TimesLike
 from ._gauss_markov import gauss_markov
 from ._increments import difference, float_dtype, zeros_like
-from ._knots import TimesLike, float_leaves, line
+from ._knots import float_leaves, line
 from ._noise import DEPTH, clock, noise_times, symmetrised
 from ._path import AbstractPath, AbstractProcess, Increment
 
@@ -44,6 +44,10 @@ class BrownianPath(AbstractPath):
     grid: Knots
     values: PyTree
 
+    def __init__(self, grid: Knots, values: PyTree):
+        self.grid = grid
+        self.values = values
+
     @property
     def jumps(self) -> None:
         return None
@@ -56,7 +60,7 @@ class BrownianPath(AbstractPath):
 
     def increment(self, t0: ScalarLike, t1: ScalarLike) -> Increment:
         change = difference(self(t1), self(t0))
-        return Increment(zeros_like(change), change, jnp.asarray(t1 - t0, float_dtype(change)))
+        return Increment(zeros_like(change), change, jnp.subtract(t1, t0).astype(float_dtype(change)))
 
 
 def _is_float(leaf: Any) -> bool:

@@ -2,9 +2,9 @@
 
 from jaxtyping import PyTree, ScalarLike
 
-from .._types import Knots
+from .._types import Knots, TimesLike
 from ._increments import without_noise
-from ._knots import TimesLike, knots, leading, line, slope
+from ._knots import knots, leading, line, slope
 from ._path import AbstractPath, Increment
 
 

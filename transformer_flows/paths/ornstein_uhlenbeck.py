@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, PyTree, ScalarLike
 
-from .._types import Key, Knots, Scalar, as_float
+from .._types import Key, Knots, Scalar, TimesLike, as_float
 from ._gauss_markov import gauss_markov
 from ._increments import difference, float_dtype
-from ._knots import TimesLike, float_leaves, line, map_floats
+from ._knots import float_leaves, line, map_floats
 from ._noise import DEPTH, clock, noise_times, parameter, refuse_asymmetric, symmetrised
 from ._path import AbstractPath, AbstractProcess, Increment
 from ._rounded import rounded
@@ -78,6 +78,13 @@ class OrnsteinUhlenbeckPath(AbstractPath):
     rate: Scalar
     noise: Scalar
 
+    def __init__(self, grid: Knots, values: PyTree, mean: PyTree, rate: Scalar, noise: Scalar):
+        self.grid = grid
+        self.values = values
+        self.mean = mean
+        self.rate = rate
+        self.noise = noise
+
     @property
     def jumps(self) -> None:
         return None
@@ -91,7 +98,7 @@ class OrnsteinUhlenbeckPath(AbstractPath):
     def increment(self, t0: ScalarLike, t1: ScalarLike) -> Increment:
         """Drift r(m - D(t0))·(t1 - t0) of the left end; the rest is the martingale, of variance g²(t1 - t0)."""
         before = self(t0)
-        length = jnp.asarray(t1 - t0)
+        length = jnp.subtract(t1, t0)
 
         def drift(value: Array, mean: Array) -> Array:
             return (self.rate * length).astype(value.dtype) * (mean - value)

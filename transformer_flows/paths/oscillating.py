@@ -45,19 +45,19 @@ class Oscillating(AbstractPath):
         self.start = float_leaves(start)
         self.phases = as_float(phases)
         d = _size(self.start, self.phases)
-        force = (offset, cosine, sine)
-        given = [part is not None for part in force]
-        if any(given) and not all(given):
-            raise ValueError("offset, cosine and sine must be given together; got only some of them.")
-        self.offset, self.cosine, self.sine = map(as_float, force if all(given) else _force_of_paper(d))
+        if offset is None or cosine is None or sine is None:
+            if not (offset is None and cosine is None and sine is None):
+                raise ValueError("offset, cosine and sine must be given together; got only some of them.")
+            offset, cosine, sine = _force_of_paper(d)
+        self.offset, self.cosine, self.sine = as_float(offset), as_float(cosine), as_float(sine)
         if self.offset.shape != (d, d) or self.cosine.shape != self.sine.shape or self.cosine.shape[1:] != (d, d):
             raise ValueError(
                 f"offset must be ({d}, {d}), cosine and sine (m, {d}, {d}); got {self.offset.shape}, "
                 f"{self.cosine.shape} and {self.sine.shape}."
             )
-        for part in (self.offset, *self.cosine, *self.sine):
-            like = map_floats(lambda leaf, part=part: jnp.broadcast_to(part, leaf.shape), self.start)
-            refuse_asymmetric(like, "the force")
+        parts = jnp.concatenate([self.offset[None], self.cosine, self.sine])[:, None]
+        like = map_floats(lambda leaf: jnp.broadcast_to(parts, (len(parts), *leaf.shape)), self.start)
+        refuse_asymmetric(like, "the force")
 
     @property
     def grid(self) -> None:
@@ -85,16 +85,16 @@ class Oscillating(AbstractPath):
 
     def force(self, t: ScalarLike) -> Float[Array, "h d d"]:
         """F(t + φ_h)."""
-        return _series(self.offset, self.cosine, self.sine, t + self.phases)
+        return _series(self.offset, self.cosine, self.sine, jnp.asarray(t) + self.phases)
 
     def _response(self, t: ScalarLike) -> Float[Array, "h d d"]:
         """The periodic solution, towards which every solution decays as e^{-t}."""
-        return _series(self.offset, *self._amplitudes(), t + self.phases)
+        return _series(self.offset, *self._amplitudes(), jnp.asarray(t) + self.phases)
 
     def _response_velocity(self, t: ScalarLike) -> Float[Array, "h d d"]:
         p, q = self._amplitudes()
         m = self._frequencies()
-        return _series(jnp.zeros_like(self.offset), m * q, -m * p, t + self.phases)
+        return _series(jnp.zeros_like(self.offset), m * q, -m * p, jnp.asarray(t) + self.phases)
 
     def _amplitudes(self) -> tuple[Float[Array, "m d d"], Float[Array, "m d d"]]:
         """P and Q of P cos ms + Q sin ms, the periodic solution for the force C cos ms + S sin ms."""

@@ -2,9 +2,9 @@
 
 from jaxtyping import PyTree, ScalarLike
 
-from .._types import Knots
+from .._types import Knots, TimesLike
 from ._increments import without_noise
-from ._knots import TimesLike, interval, knots, leading, map_floats
+from ._knots import interval, knots, leading, map_floats
 from ._path import AbstractPath, Increment
 
 

@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import PyTree, ScalarLike
 
-from .._types import Knots, Scalar, as_float
+from .._types import Knots, Scalar, TimesLike, as_float
 from ._increments import without_noise
-from ._knots import TimesLike, knots
+from ._knots import knots
 from ._path import AbstractPath, Increment
 
 

@@ -63,9 +63,9 @@ DRAWINGS = (
     Drawing(
         "balance",
         plot_balance,
-        "Above, the accumulated terms of the energy balance on the first path; a term that is zero is left out. Below, what is left over: every path "
-        "thin, root mean square over paths bold. “Closed on every path” subtracts the remainder of the weight noise, "
-        "whose mean is zero. The dotted line is the energy change itself.",
+        "Above, the accumulated terms of the energy balance on the first path; a term that is zero is left out. Below, "
+        "what is left over: every path thin, root mean square over paths bold. “Closed on every path” subtracts the "
+        "remainder of the weight noise, whose mean is zero. The dotted line is the energy change itself.",
         needs=("balance_energy_change", "balance_dissipation"),
     ),
     Drawing("energy", plot_energy, "Interaction energy of tokens and weights over depth.", needs=("energy",)),

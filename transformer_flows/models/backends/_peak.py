@@ -18,7 +18,7 @@ def peak(
     weights = lax.stop_gradient(c.charges[-1])
     carried = (weights != 0)[None]
     seen = (carried if seen is None else carried & seen)[None]
-    scores = jnp.einsum("hrd,md->hrm", queries, c.points, precision=lax.Precision.HIGHEST)
+    scores = jnp.einsum("hrd,dm->hrm", queries, c.points, precision=lax.Precision.HIGHEST)
     fixed = lax.stop_gradient(jnp.where(seen, scores, -jnp.inf))
     top = jnp.max(fixed, axis=-1, initial=-jnp.inf, keepdims=True)
     share = jnp.where((fixed == top) & seen, 1, 0).astype(scores.dtype)

@@ -19,7 +19,7 @@ _THIN = 8
 
 def shifted(
     queries: Float[Array, "r d"],
-    points: Float[Array, "m d"],
+    points: Float[Array, "d m"],
     seen: Bool[Array, "#r m"] | None,
     radius: Float[Array, ""],
     shift: Float[Array, "r"] | None = None,
@@ -29,7 +29,7 @@ def shifted(
     The shift is the bound |q|·`radius` of the scores while that is small, and else the row maximum, subtracted before
     anything else happens to the scores. `shift` given: that one.
     """
-    scores = jnp.matmul(queries, points.T, precision=HIGHEST)
+    scores = jnp.matmul(queries, points, precision=HIGHEST)
     scores = scores if seen is None else jnp.where(seen, scores, -jnp.inf)
     if shift is None:
         fixed_queries, fixed = lax.stop_gradient((queries, scores))
@@ -46,7 +46,7 @@ def row_maximum(scores: Float[Array, "r m"]) -> Float[Array, "r"]:
 
 
 def weigh(tilt: Float[Array, "r m"], charges: Float[Array, "c m"]) -> Float[Array, "r c"]:
-    """Σ_j tilt_j charge_j. The charges are transposed, and with them their derivatives: see `blockwise`."""
+    """Σ_j tilt_j charge_j. The mass, the last charge, comes last."""
     if charges.shape[0] <= _THIN:
         return jnp.matmul(tilt, charges.T, precision=HIGHEST)
     values = jnp.matmul(tilt, charges[:-1].T, precision=HIGHEST)

@@ -47,7 +47,7 @@ class Blockwise(AbstractBackend):
         @jax.checkpoint
         def one(block):
             q, i = block
-            largest, mean = peak(q[None], c, visible(c.exists, mask, i, c.points.shape[0]))
+            largest, mean = peak(q[None], c, visible(c.exists, mask, i, c.points.shape[1]))
             return largest[0], mean[0]
 
         largest, mean = lax.map(one, (blocks, index))
@@ -72,7 +72,7 @@ class _Sight(eqx.Module):
     radius: Float[Array, ""]
 
     def tilt(self, q, index, points, shift=None):
-        return shifted(q, points, visible(self.exists, self.mask, index, points.shape[0]), self.radius, shift)
+        return shifted(q, points, visible(self.exists, self.mask, index, points.shape[1]), self.radius, shift)
 
 
 @jax.custom_jvp
@@ -90,14 +90,14 @@ def _sums(queries, index, points, charge, sight: _Sight):
 def _sums_jvp(primals, tangents):
     """Tangents at fixed shift, block by block from recomputed exponentials.
 
-    Tangents of points and charges enter transposed, (d, m) and (c, m): the automatic transpose then accumulates the
-    gradients in that layout, which XLA on CPU does several times faster than in (m, d).
+    The automatic transpose of this map is the backward pass: it recomputes too, and accumulates the gradients of points
+    and charges over the blocks.
     """
     queries, index, points, charge, sight = primals
     d_queries, _, d_points, d_charge, _ = (None if isinstance(t, SymbolicZero) else t for t in tangents)
     # d 2^s = 2^s ln2 ds; the constant is multiplied in where there are few numbers.
     d_queries = None if d_queries is None else LN2 * d_queries
-    d_points = None if d_points is None else LN2 * d_points.T
+    d_points = None if d_points is None else LN2 * d_points
     sums, shift = _sums(*primals)
 
     @jax.checkpoint
@@ -105,7 +105,7 @@ def _sums_jvp(primals, tangents):
         q, i, top, dq = block
         tilt, _ = sight.tilt(q, i, points, top)
         parts = [] if d_charge is None else [weigh(tilt, d_charge)]
-        d_scores = [] if dq is None else [jnp.matmul(dq, points.T, precision=HIGHEST)]
+        d_scores = [] if dq is None else [jnp.matmul(dq, points, precision=HIGHEST)]
         d_scores += [] if d_points is None else [jnp.matmul(q, d_points, precision=HIGHEST)]
         parts += [weigh(tilt * sum(d_scores), charge)] if d_scores else []
         return sum(parts)

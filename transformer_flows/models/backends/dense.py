@@ -18,11 +18,11 @@ class Dense(AbstractBackend):
     def __call__(self, queries, measure, values, mask=None):
         h, r, d = queries.shape
         c = charges(measure, values, mask, queries.dtype)
-        seen = visible(c.exists, mask, jnp.arange(h * r) % r, c.points.shape[0])
+        seen = visible(c.exists, mask, jnp.arange(h * r) % r, c.points.shape[1])
         tilt, shift = shifted(LOG2E * queries.reshape(h * r, d), c.points, seen, radius(c.points))
         sums = weigh(tilt, c.charges)
         return results(sums.reshape(h, r, -1), shift.reshape(h, r), c.log_count)
 
     def peak(self, queries, measure, values, mask=None):
         c = charges(measure, values, mask, queries.dtype)
-        return peak(queries, c, visible(c.exists, mask, jnp.arange(queries.shape[1]), c.points.shape[0]))
+        return peak(queries, c, visible(c.exists, mask, jnp.arange(queries.shape[1]), c.points.shape[1]))
