@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.integrate
 import scipy.linalg
+
 import transformer_flows as tfl
 
 

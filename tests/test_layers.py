@@ -4,6 +4,7 @@ import ast
 import pathlib
 
 import pytest
+
 import transformer_flows
 
 ROOT = pathlib.Path(transformer_flows.__file__).parent

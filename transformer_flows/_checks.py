@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import jax
+import jax.core
 import numpy as np
 from jaxtyping import ArrayLike
 

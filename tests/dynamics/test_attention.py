@@ -8,6 +8,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 import scipy.integrate
+
 import transformer_flows as tfl
 from transformer_flows import theory
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+
 import transformer_flows as tfl
 
 from ..problems import CountingFlow, LinearFlow, MultiHead

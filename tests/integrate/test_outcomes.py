@@ -1,12 +1,11 @@
 """How a solve ends: statuses, NaN after the end, refusals that name the argument, memory that is not spent."""
 
-import diffrax
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+
 import transformer_flows as tfl
 
 from ..problems import LinearFlow, MultiHead, PowerFlow
@@ -40,7 +39,7 @@ def test_adaptive_steps_stop_early_with_a_status(max_steps, status):
     ts = jnp.linspace(0, 2, 41)
     sol = tfl.solve(PowerFlow(tfl.Euclidean(1)), jnp.ones((1, 1)), ts, max_steps=max_steps, rtol=1e-9, atol=1e-9)
     assert sol.status == status
-    assert not sol.status == "successful"
+    assert sol.status != "successful"
     reached = np.asarray(ts) <= float(sol.end_time)
     assert 0.1 < sol.end_time <= 1.0 + 1e-6
     before = np.asarray(ts) < min(1.0, float(sol.end_time))
@@ -52,7 +51,7 @@ def test_nan_field_stops_at_once():
     """Fault 13: a field that is NaN from the start ends the solve, it does not loop for ever."""
     flow = LinearFlow(SPHERE, jnp.full((3, 3), jnp.nan))
     sol = tfl.solve(flow, PROBLEM.x0, [0.0, 1.0])
-    assert not sol.status == "successful"
+    assert sol.status != "successful"
     assert sol.end_time == 0 and np.isnan(sol.states[1]).all() and np.isfinite(sol.states[0]).all()
 
 

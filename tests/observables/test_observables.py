@@ -7,6 +7,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 import scipy.sparse.csgraph
+
 import transformer_flows as tfl
 from transformer_flows import theory
 from transformer_flows.observables.energy import energy_gradient
@@ -87,7 +88,7 @@ def test_energies_do_not_overflow_in_logarithm():
 
 
 def test_uniform_measure():
-    """Spec values: ½ sinh 1 for D = I, and 0.83092 in the stationary Ornstein–Uhlenbeck law (Monte Carlo over heads)."""
+    """Spec values: ½ sinh 1 for D = I, and 0.83092 in the stationary law of the heads (and Monte Carlo)."""
     np.testing.assert_allclose(theory.uniform_energy(), 0.58760, atol=5e-6)
     np.testing.assert_allclose(theory.uniform_energy_ornstein_uhlenbeck(), 0.83092, atol=5e-6)
     np.testing.assert_allclose(theory.uniform_energy_ornstein_uhlenbeck(noise=0.0), theory.uniform_energy(), rtol=1e-12)

@@ -9,16 +9,10 @@ from scipy.integrate import solve_ivp
 Law = Callable[[float], float]
 
 
-def tolerances() -> dict[str, float]:
-    """As tight as the rates, which JAX evaluates, have digits: tighter ones would make the steps vanish."""
-    eps = float(jnp.finfo(jnp.result_type(float)).eps)
-    return {"rtol": max(1e-12, 50 * eps), "atol": max(1e-13, 5 * eps)}
-
-
 def follow(rate: Law, start: float, ts: np.ndarray) -> np.ndarray:
     """ρ at the times `ts`, for ρ' = rate(ρ) and ρ(ts[0]) = start."""
-    solution = solve_ivp(lambda t, y: [rate(y[0])], (ts[0], ts[-1]), [start], "DOP853", ts, **tolerances())
-    return solution.y[0]
+    rtol, atol = _tolerances()
+    return solve_ivp(lambda t, y: [rate(y[0])], (ts[0], ts[-1]), [start], "DOP853", ts, rtol=rtol, atol=atol).y[0]
 
 
 def hitting_time(rate: Law, start: float, level: float) -> float:
@@ -28,7 +22,8 @@ def hitting_time(rate: Law, start: float, level: float) -> float:
     """
     if start >= level:
         return 0.0
-    solution = solve_ivp(lambda rho, t: [1 / rate(rho)], (start, level), [0.0], "DOP853", **tolerances())
+    rtol, atol = _tolerances()
+    solution = solve_ivp(lambda rho, t: [1 / rate(rho)], (start, level), [0.0], "DOP853", rtol=rtol, atol=atol)
     return float(solution.y[0, -1])
 
 
@@ -51,3 +46,9 @@ def interpolated_hitting_time(ts: np.ndarray, rho: np.ndarray, level: float) -> 
     gaps = np.log(np.maximum(1 - rho[k : k + 2].astype(float), np.finfo(rho.dtype).eps))
     share = (np.log1p(-level) - gaps[0]) / (gaps[1] - gaps[0])
     return float(ts[k] + share * (ts[k + 1] - ts[k]))
+
+
+def _tolerances() -> tuple[float, float]:
+    """As tight as the rates, which JAX evaluates, have digits: tighter ones would make the steps vanish."""
+    eps = float(jnp.finfo(jnp.result_type(float)).eps)
+    return max(1e-12, 50 * eps), max(1e-13, 5 * eps)

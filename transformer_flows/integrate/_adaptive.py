@@ -14,6 +14,7 @@ from ._retraction import Augmented, Retracting
 from ._step_size import Resolved, error_of_state
 from .solution import Status
 
+
 def adaptive_steps(
     flow: AbstractFlow,
     x0: PyTree[Array],
@@ -36,10 +37,10 @@ def adaptive_steps(
     unit = ((ts - ts[0]) / span).astype(dtype)
     unit_jumps = None if jumps is None else ((jumps - ts[0]) / span).astype(dtype)
 
-    def field(s: Scalar, y: Augmented, args: Any) -> Augmented:
+    def field(s: Any, y: Any, args: Any) -> Augmented:
         x, integrals = y
         t = _time(s, ts, jumps, unit_jumps)
-        scale = lambda leaf: leaf * span.astype(leaf.dtype)  # noqa: E731
+        scale = lambda leaf: leaf * span.astype(leaf.dtype)
         return cast_like(jax.tree.map(scale, (flow(t, x), observers.rates(t, x, flow))), (x, integrals))
 
     def save(s: Scalar, y: Augmented, args: Any):
@@ -47,7 +48,8 @@ def adaptive_steps(
         t = ts[0] + s.astype(ts.dtype) * span
         return observers.save(t, solver.retract(x), integrals, flow)
 
-    controller = Resolved(diffrax.PIDController(rtol.astype(dtype), atol.astype(dtype), norm=error_of_state))
+    pid = diffrax.PIDController(rtol.astype(dtype), atol.astype(dtype), norm=error_of_state)
+    controller: diffrax.AbstractStepSizeController = Resolved(pid)  # pyright: ignore[reportCallIssue]  # rtol, atol: properties
     if unit_jumps is not None:
         controller = diffrax.ClipStepSizeController(controller, jump_ts=unit_jumps)
     result = diffrax.diffeqsolve(
@@ -66,6 +68,7 @@ def adaptive_steps(
         throw=False,
         progress_meter=progress_meter,
     )
+    assert result.ys is not None
     saved, reached = result.ys
     reached = reached[0]
     status = _status(result.result)
@@ -90,7 +93,7 @@ def _time(s: Scalar, ts: Times, jumps: Knots | None, unit_jumps: Knots | None) -
 
 
 def _status(result: diffrax.RESULTS) -> Status:
-    is_ = lambda outcome: result == outcome  # noqa: E731
+    is_ = lambda outcome: result == outcome
     code = jnp.where(is_(diffrax.RESULTS.successful), 0, Status.of("solver_failed").code)
     code = jnp.where(is_(diffrax.RESULTS.max_steps_reached), Status.of("max_steps").code, code)
     code = jnp.where(is_(diffrax.RESULTS.dt_min_reached), Status.of("step_underflow").code, code)

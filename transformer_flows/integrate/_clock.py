@@ -110,7 +110,7 @@ def _clock(ts: Any, times: Any, lengths: Any) -> Clock:
         slots = jnp.full((steps, 1), len(ts)).at[step, 0].set(jnp.arange(1, len(ts)))
         fractions = jnp.ones((steps, 1)).at[step, 0].set(fraction)
     clock = jnp.asarray(ts).dtype
-    join = lambda first, rest, dtype: jnp.concatenate([jnp.asarray(first, dtype), jnp.asarray(rest, dtype)])  # noqa: E731
+    join = lambda first, rest, dtype: jnp.concatenate([jnp.asarray(first, dtype), jnp.asarray(rest, dtype)])
     return Clock(
         start=join(times[:1], times[:-1], clock),
         end=join(times[:1], times[1:], clock),

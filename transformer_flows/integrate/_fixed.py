@@ -11,7 +11,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Int, PyTree
 
 from .._types import Scalar, Times
 from ..dynamics import AbstractFlow
@@ -64,8 +64,8 @@ def fixed_steps(
     def block(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
         return jax.lax.scan(step, carry, now)
 
-    def outer(carry: tuple, now: Clock):
-        carry, saved, meter = carry
+    def outer(state: tuple[_Carry, Any, Any], now: Clock):
+        carry, saved, meter = state
         carry, new = block(carry, now)
         slots = now.slots.reshape(-1)
         new = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), new)
@@ -75,12 +75,13 @@ def fixed_steps(
 
     none = jnp.zeros((), int)
     start = _Carry(y0, solver_state, none, ts[0], none)
+    end: _Carry
     (end, saved, meter), _ = jax.lax.scan(outer, (start, saved, progress_meter.init()), _blocks(clock, len(ts)))
     progress_meter.close(meter)
     return saved, Status(end.status), end.end_time, {"num_steps": end.taken}
 
 
-def _local_field(tau: Scalar, y: Augmented, args: Any) -> Augmented:
+def _local_field(tau: Any, y: Any, args: Any) -> Augmented:
     """The flow and the rates at t0 + tau: the step runs on its own clock, which starts at 0.
 
     The time is kept short of the end of the step, where a path may jump to its next value.
@@ -136,7 +137,7 @@ def _advance(
 
     slots = [save_if_asked(now.slots[i], now.fraction[i]) for i in range(now.slots.shape[0])]
     saved = jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
-    keep = lambda new, old: jax.tree.map(lambda a, b: jnp.where(good, a, b), new, old)  # noqa: E731
+    keep = lambda new, old: jax.tree.map(lambda a, b: jnp.where(good, a, b), new, old)
     failed = jnp.where(finite, Status.of("solver_failed").code, Status.of("non_finite").code)
     return (
         _Carry(

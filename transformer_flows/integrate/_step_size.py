@@ -1,7 +1,6 @@
 """Error control that says when it has no step left to take."""
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
@@ -12,17 +11,25 @@ from .._types import Scalar
 _TOO_LARGE = 1e10
 
 
-class Resolved(diffrax.AbstractStepSizeController):
+class Resolved(diffrax.AbstractAdaptiveStepSizeController):
     """A controller that ends the solve when the next step is below the resolution of a clock of size 1.
 
     The wrapped controller's own least step is not used: it keeps a step of that size whatever its error, and so runs
     through singularities.
     """
 
-    controller: diffrax.AbstractStepSizeController
+    controller: diffrax.AbstractAdaptiveStepSizeController
+
+    @property
+    def rtol(self):
+        return self.controller.rtol
+
+    @property
+    def atol(self):
+        return self.controller.atol
 
     def wrap(self, direction):
-        return eqx.tree_at(lambda c: c.controller, self, self.controller.wrap(direction))
+        return Resolved(self.controller.wrap(direction))  # pyright: ignore
 
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
         return self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
@@ -31,7 +38,7 @@ class Resolved(diffrax.AbstractStepSizeController):
         keep, next_t0, next_t1, made_jump, controller_state, result = self.controller.adapt_step_size(
             t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
         )
-        smallest = 8 * jnp.finfo(next_t1.dtype).eps
+        smallest = 8 * jnp.finfo(jnp.result_type(next_t1)).eps
         result = diffrax.RESULTS.where(next_t1 - next_t0 > smallest, result, diffrax.RESULTS.dt_min_reached)
         return keep, next_t0, next_t1, made_jump, controller_state, result
 

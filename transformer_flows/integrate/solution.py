@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
@@ -35,6 +35,10 @@ class Status(eqx.Module):
             return NotImplemented
         equal = self.code == other.code
         return equal if isinstance(equal, jax.core.Tracer) or equal.ndim else bool(equal)
+
+    def __ne__(self, other: object) -> Bool[Array, "..."] | bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        equal = self.__eq__(other)
+        return ~equal if isinstance(equal, jax.Array) else (equal if equal is NotImplemented else not equal)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # codes may be traced
 

@@ -19,8 +19,8 @@ from ._adaptive import adaptive_steps
 from ._clock import Clock, clock_of_length, clock_on_grid
 from ._fixed import fixed_steps
 from ._observe import Observers
-from ._start import check_start
 from ._retraction import Retracting, retracting
+from ._start import check_start
 from .solution import Solution
 
 
@@ -37,7 +37,7 @@ def solve(
     states: bool = True,
     max_steps: int = 1_000_000,
     adjoint: diffrax.AbstractAdjoint | None = None,
-    progress_meter: diffrax.AbstractProgressMeter = diffrax.NoProgressMeter(),  # noqa: B008
+    progress_meter: diffrax.AbstractProgressMeter = diffrax.NoProgressMeter(),
 ) -> Solution:
     """Follow `flow` from `x0` at ts[0] and report at the times `ts` (increasing, dimensionless depth).
 
@@ -161,8 +161,8 @@ def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adj
         )
     if adaptive or not gridded:
         return None
-    grid = gridded[0].grid if len(gridded) == 1 else jnp.sort(jnp.concatenate([path.grid for path in gridded]))
-    return clock_on_grid(ts, grid)
+    grids = [path.grid for path in gridded if path.grid is not None]
+    return clock_on_grid(ts, grids[0] if len(grids) == 1 else jnp.sort(jnp.concatenate(grids)))
 
 
 def _jumps(paths: list[AbstractPath], ts: Times) -> Knots | None:

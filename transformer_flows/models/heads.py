@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from .._checks import concrete, refuse_non_finite
-from .._types import HeadMatrices, Key, Tokens, as_float
+from .._types import HeadMatrices, Key, as_float
 
 
 class AbstractHeads(eqx.Module):

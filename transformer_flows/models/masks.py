@@ -23,7 +23,7 @@ class AbstractMask(eqx.Module):
         """Whether the query may see the key."""
 
     def __and__(self, other: "AbstractMask") -> "AbstractMask":
-        return Both(self, other)
+        return Both(self, other)  # pyright: ignore[reportCallIssue]  # `existing` is a property there, no field
 
 
 class Causal(AbstractMask):

@@ -9,7 +9,6 @@ from jaxtyping import Array, PyTree
 from .._types import ScalarLike
 from ..dynamics import AbstractFlow
 
-
 Flow = TypeVar("Flow", bound=AbstractFlow)
 
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, Tokens
 from ..dynamics import AttentionFlow
-from ..models import AbstractHeads, Tilt, TiedHeads, apply_heads
+from ..models import AbstractHeads, TiedHeads, Tilt, apply_heads
 from ._observable import AbstractObservable
 
 
