@@ -78,6 +78,8 @@ def test_run_continues_a_folder_and_does_not_repeat_it(page, capsys):
         (["run", "toy.toml", "--set", "n=0"], "n: got 0; allowed: an integer at least 1"),
         (["run", "toy.toml", "--set", "beta=inf"], "beta: got inf; allowed: a finite number at least 0"),
         (["run", "toy.toml", "--set", "betta=1"], "did you mean 'beta'?"),
+        (["run", "toy.toml", "--out", "toy.toml"], "toy.toml is a file"),
+        (["run", "toy.toml", "--out", "/proc/nowhere"], "/proc/nowhere"),
         (["run", "ou_heads_s3"], "did you mean 'ou_heads_s2'?"),
         (["verify", "no_such_claim"], "no claim matches 'no_such_claim'"),
         (["view", "nowhere"], "nowhere has no index.html"),

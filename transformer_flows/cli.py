@@ -1,6 +1,7 @@
 """The command line: transformer-flows list | run | verify | view."""
 
 import os
+import signal
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -28,9 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return tyro.extras.subcommand_cli_from_dict(
             commands, prog="transformer-flows", description="Transformer token dynamics.", args=arguments
         )
-    except (SpecError, RunFolderError, FileNotFoundError) as error:
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; what is still buffered must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except (SpecError, RunFolderError, OSError) as error:
         _complain(str(error))
         return 2
+    except KeyboardInterrupt:
+        _complain("Stopped.")
+        return 128 + signal.SIGINT
     except RunInterrupted as stop:
         _complain(str(stop))
         return stop.exit_code
@@ -48,9 +56,9 @@ def list_command() -> int:
 
 
 def run_command(
-    config: tyro.conf.Positional[str],
+    config: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="CONFIG")],
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE"), tyro.conf.UseAppendAction] = (),
-    out: Path | None = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     force: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> int:
     """Run an experiment, or continue it where it stopped.
@@ -70,7 +78,7 @@ def run_command(
 
 
 def verify_command(
-    pattern: tyro.conf.Positional[str] = "",
+    pattern: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[PATTERN]")] = "",
     quick: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> int:
     """Check the claims of the papers; exit code 1 if one fails.
@@ -91,7 +99,7 @@ def verify_command(
 
 
 def view_command(
-    folder: tyro.conf.Positional[Path],
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")],
     no_open: tyro.conf.FlagCreatePairsOff[bool] = False,
 ) -> int:
     """Print the path of a run's page and open it where there is a display.

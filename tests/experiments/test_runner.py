@@ -81,10 +81,12 @@ run(toy.Toy(n=5, title="toy", seed=3, dtype="float32"), {str(tmp_path)!r})
     assert dead.returncode == code, dead.stderr
     assert words in dead.stderr
     assert sorted(p.name for p in (tmp_path / "units").iterdir()) == ["unit0.npz", "unit1.npz"]
+    (tmp_path / "record.nc.123.part").write_text("half a file")
     spec = Toy(n=5, title="toy", seed=3, dtype="float32")
     record = run(spec, tmp_path, console=console)  # and the lock of the dead process is no obstacle
     assert toy.computed == ["unit2", "unit3", "unit4"]
     assert record.data.identical(compute(spec))
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_a_signal_finishes_the_unit_and_says_how_to_resume(tmp_path, console, monkeypatch):

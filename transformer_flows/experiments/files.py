@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 JSON_MARK = "json:"
+TEMPORARY = "*.part"
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Replace `path` by the file that `write` makes: a reader, or a crash, sees the old file or the new one."""
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         write(temporary)
         _sync(temporary, os.O_RDWR)

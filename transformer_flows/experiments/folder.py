@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from .files import write_text
+from .files import TEMPORARY, write_text
 from .record import CONFIG, DATA, PROVENANCE
 from .spec import Spec, read_toml
 
@@ -49,6 +49,8 @@ class RunFolder:
         if not (self.path / CONFIG).is_file():
             write_text(self.path / CONFIG, spec.as_toml())
         self.units.mkdir(exist_ok=True)
+        for half_written in [*self.path.glob(TEMPORARY), *self.units.glob(TEMPORARY)]:
+            half_written.unlink()  # by a process that was killed: we own the folder
 
     def remove_checkpoints(self) -> None:
         """The record holds everything now."""
@@ -57,6 +59,8 @@ class RunFolder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Own the folder. The system frees the lock of a process that dies, however it dies."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path} is a file; give another --out.")
         self.path.mkdir(parents=True, exist_ok=True)
         file = self._lock()
         try:

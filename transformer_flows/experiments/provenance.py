@@ -8,16 +8,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "scipy", "xarray", "h5netcdf")
+DISTRIBUTION = "transformer-flows"
+PACKAGES = ("jax", "jaxlib", "equinox", "diffrax", "numpy", "scipy", "xarray", "h5netcdf", "h5py")
 PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def provenance(config: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values that go into `provenance.json`."""
-    from .. import __version__
-
+    version = _version(DISTRIBUTION)
     return {
-        "transformer_flows": __version__,
+        DISTRIBUTION: version,
         "python": platform.python_version(),
         **{name: _version(name) for name in PACKAGES},
         "platform": platform.platform(),
@@ -27,13 +27,13 @@ def provenance(config: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str
         "git": git_state(PACKAGE_FOLDER),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         **timing,
-        "citation": citation(config["source"], __version__),
+        "citation": citation(config["source"], version),
     }
 
 
-def citation(source: str, version: str) -> str:
+def citation(source: str, version: str | None) -> str:
     """What a reader of the result should cite."""
-    software = f"transformer_flows {version}, simulation of transformer token dynamics"
+    software = f"{DISTRIBUTION} {version or '(not installed)'}, simulation of transformer token dynamics"
     return f"{software}; experiment of {source}" if source else software
 
 
@@ -57,6 +57,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def _version(name: str) -> str | None:
+    """The version installed; None for a package that is not, such as this one when run from its checkout."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -28,6 +28,10 @@ class Resolved(diffrax.AbstractAdaptiveStepSizeController):
     def atol(self):
         return self.controller.atol
 
+    @property
+    def norm(self):
+        return self.controller.norm
+
     def wrap(self, direction):
         return Resolved(self.controller.wrap(direction))  # pyright: ignore
 

@@ -50,13 +50,13 @@ class Tilt(eqx.Module):
         return jnp.sum(self.token_weights * f)
 
 
-def pair_products(x: Float[Array, "*batch d"]) -> Float[Array, "*batch d*d"]:
-    """All products x_a x_b, in rows of x xᵀ: second moments as attended values."""
+def pair_products(x: Float[Array, "*batch d"]) -> Float[Array, "*batch q"]:
+    """All products x_a x_b, in rows of x xᵀ: second moments as attended values; q = d²."""
     d = x.shape[-1]
     return (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:-1], d * d)
 
 
-def mean_square(u: Float[Array, "*#batch d"], second: Float[Array, "*#batch d*d"]) -> Float[Array, "*#batch"]:
+def mean_square(u: Float[Array, "*#batch d"], second: Float[Array, "*#batch q"]) -> Float[Array, "*#batch"]:
     """Mean of ⟨u, y⟩² over y with mean pair products `second`."""
     # coordinates first: loops over a last axis of length d are not vectorised
     u, second = jnp.moveaxis(u, -1, 0), jnp.moveaxis(second, -1, 0)
@@ -64,7 +64,7 @@ def mean_square(u: Float[Array, "*#batch d"], second: Float[Array, "*#batch d*d"
     return jnp.sum(u[:, None] * u[None, :] * second.reshape(d, d, *second.shape[1:]), axis=(0, 1))
 
 
-def mean_norm_square(second: Float[Array, "*batch d*d"], d: int) -> Float[Array, "*batch"]:
+def mean_norm_square(second: Float[Array, "*batch q"], d: int) -> Float[Array, "*batch"]:
     """Mean of |y|² over y in R^d with mean pair products `second`."""
     return jnp.sum(second[..., :: d + 1], axis=-1)
 

@@ -39,13 +39,17 @@ class Places(eqx.Module):
 
 
 def places(ts: Times, unit: float, depth: int) -> Places:
-    """Places of `ts`; no more levels than `depth`, fewer where the times are known and need fewer."""
+    """Places of `ts`; no more levels than `depth`, fewer where the times are known and need fewer.
+
+    A traced time that is not finite has the weight NaN, so that the noise there is NaN.
+    """
     eps = _ROUNDING * float(jnp.finfo(ts.dtype).eps)
     known = concrete(ts)
     if known is None:
-        units, _ = _snap(ts / unit, eps, depth, jnp)
+        finite = jnp.isfinite(ts)
+        units, _ = _snap(jnp.where(finite, ts / unit, 0), eps, depth, jnp)
         interval, position, weight = _split(units, depth, jnp)
-        return Places(interval, position, weight, depth, None)
+        return Places(interval, position, jnp.where(finite, weight, jnp.nan), depth, None)
     units, levels = _snap(known.astype(np.float64) / unit, eps, depth, np)
     most = int(levels.max())
     interval, position, weight = _split(units, most, np)

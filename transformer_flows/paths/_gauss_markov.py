@@ -32,7 +32,8 @@ _TANHC = (1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835, -1382 / 155925)
 def gauss_markov(key: Key, like: PyTree, ts: Times, *, rate: Scalar, unit: float, depth: int) -> PyTree:
     """X at the times `ts` for every floating array (or `ShapeDtypeStruct`) in `like`, with a leading time axis.
 
-    Linear below the finest level, unit/2^depth. Other leaves are None.
+    Linear below the finest level, unit/2^depth. Other leaves are None. Times that are traced cost all levels, and a
+    loop of unknown length: the derivative in `rate` is then forward mode only.
     """
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         key = jr.wrap_key_data(key)

@@ -22,7 +22,8 @@ class OrnsteinUhlenbeck(AbstractProcess):
 
     `start` is any tree of floating arrays (heads); `mean` m is a tree like it, or one array that is broadcast to
     every array of it; `rate` r >= 0 and `noise` g >= 0 are numbers. The clock (`unit`, `depth`) is that of
-    `Brownian`: the same key gives the same path at any times and any horizon.
+    `Brownian`: the same key gives the same path at any times and any horizon. All four can be differentiated; the
+    rate only in forward mode where the times are traced.
 
     Raises `ValueError` for a mean of another shape, or not symmetric where the heads are tied, and for a negative or
     non-finite rate, noise or unit. Weights of arXiv:2605.18870: r = 1, m = I, g = √2.

@@ -110,5 +110,8 @@ def _sums_jvp(primals, tangents):
         parts += [weigh(tilt * sum(d_scores), charge)] if d_scores else []
         return sum(parts)
 
-    d_sums = lax.map(one, (queries, index, lax.stop_gradient(shift), d_queries))
+    if d_queries is None and d_points is None and d_charge is None:
+        d_sums = jnp.zeros_like(sums)
+    else:
+        d_sums = lax.map(one, (queries, index, lax.stop_gradient(shift), d_queries))
     return (sums, shift), (d_sums, jnp.zeros_like(shift))
