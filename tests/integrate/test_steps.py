@@ -11,7 +11,8 @@ import transformer_flows as tfl
 
 from ..problems import LinearFlow, MultiHead
 
-PROBLEM = MultiHead()
+# seed 8: the leading error term of every solver dominates at these steps, well above rounding
+PROBLEM = MultiHead(seed=8)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ PROBLEM = MultiHead()
         (diffrax.Euler(), 1, (64, 128, 256)),
         (diffrax.Heun(), 2, (32, 64, 128)),
         (diffrax.Bosh3(), 3, (16, 32, 64)),
-        (diffrax.Tsit5(), 5, (8, 16, 32)),
+        (diffrax.Tsit5(), 5, (16, 32, 64)),
     ],
     ids=["Euler", "Heun", "Bosh3", "Tsit5"],
 )
@@ -107,13 +108,14 @@ class _Projected(diffrax.AbstractWrappedSolver):
 
 def test_float32_clock_counts_steps_exactly():
     """Fault 15: 400,000 steps are 400,000 steps, at times k·dt, although float32 cannot add 1e-3 that often."""
-    flow = LinearFlow(tfl.Sphere(2), jnp.array([[0.0, -1.0], [1.0, 0.0]], "float32") * 1e-3)
+    flow = LinearFlow(tfl.Sphere(2), jnp.array([[0.0, -1.0], [1.0, 0.0]], "float32"))
     x0 = jnp.array([[1.0, 0.0]], "float32")
     ts = jnp.array([0.0, 100.0, 400.0], "float32")
     sol = tfl.solve(flow, x0, ts, dt=1e-3, solver=diffrax.Euler())
     assert sol.stats["num_steps"] == 400_000
     assert sol.states.dtype == jnp.float32
-    np.testing.assert_allclose(sol.states[:, 0, 1], np.sin([0.0, 0.1, 0.4]), atol=2e-5)
+    # three steps too few would be 3e-3 radians
+    np.testing.assert_allclose(sol.states[:, 0, 1], np.sin([0.0, 100.0, 400.0]), atol=1e-3)
 
 
 @pytest.mark.parametrize("dt", [True, None], ids=["fixed", "adaptive"])

@@ -82,7 +82,7 @@ def residuals(h, count, paths):
     """Plain and pathwise residuals over time of `paths` noise paths, (paths, t) each."""
     process = tfl.OrnsteinUhlenbeck(start=start(h), mean=jnp.eye(3), rate=1.0, noise=2**0.5)
     flow = tfl.AttentionFlow(SPHERE, process)
-    ts = np.linspace(0.0, 1.0, 5)
+    ts = np.linspace(0.0, 1.0, 17)
     run = jax.jit(lambda keys: tfl.solve_ensemble(flow, X0, ts, keys, dt=1 / count, observe=OBSERVE, states=False))
     balance = run(jr.split(jr.key(7), paths)).observed["balance"]
     return np.asarray(balance.residual), np.asarray(balance.pathwise_residual), balance
@@ -101,7 +101,8 @@ def test_noise_closes_at_order_one_pathwise_and_one_half_in_mean_square(h):
     assert abs(order(steps, rms) - 0.5) < 0.15, rms
     assert abs(order(steps, worst) - 1.0) < 0.2, worst
     every = [order(steps, [e[i] for e in each]) for i in range(paths)]
-    assert np.min(every) > 0.6 and abs(np.median(every) - 1) < 0.1, sorted(every)
+    # the slope of one path over three steps scatters about 1; none may fall to the order 1/2 of the plain form
+    assert np.min(every) > 0.5 and abs(np.median(every) - 1) < 0.1, sorted(every)
 
 
 def test_leaving_out_a_term_opens_the_balance():

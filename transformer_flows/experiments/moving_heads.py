@@ -83,7 +83,7 @@ class MovingHeads(Spec):
 
     def units(self) -> list[Unit]:
         return [
-            Unit(unit_name(*at), functools.partial(self._compute, *at), cost=at[0])
+            Unit(unit_name(*at), functools.partial(self._compute, *at), cost=at[0], needs=_chunk_before(*at))
             for at in itertools.product(self.heads, range(self.paths), range(self.chunks))
         ]
 
@@ -101,3 +101,8 @@ class MovingHeads(Spec):
 def unit_name(heads: int, path: int, chunk: int) -> str:
     """Also the name of the checkpoint."""
     return f"heads{heads}-path{path}-chunk{chunk}"
+
+
+def _chunk_before(heads: int, path: int, chunk: int) -> tuple[str, ...]:
+    """Paths are independent; a chunk starts where the one before it ended."""
+    return (unit_name(heads, path, chunk - 1),) if chunk else ()

@@ -1,9 +1,10 @@
 """Running an experiment: unit after unit, saved after each, so that an interrupted run resumes to the same result."""
 
 import concurrent.futures
+import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from .unit import Arrays, CorruptCheckpoint, Timing, Unit, load_unit, save_unit
 
 if TYPE_CHECKING:
     import xarray
+
+# Units computed at once: as many as the processors that a solve of moderate size leaves idle.
+WORKERS = min(2, os.cpu_count() or 1)
 
 
 class RunInterrupted(Exception):
@@ -69,21 +73,21 @@ def _compute(spec: Spec, folder: RunFolder, console: Console) -> tuple[dict[str,
     units = _units(spec)
     results: dict[str, Arrays] = {}
     timings: list[Timing] = []
-    resumed = 0
     with UnitProgress(spec.title or spec.kind, units, console) as progress, Interrupts(progress) as interrupts:
         for unit in units:
             saved = _saved(folder, unit, progress.say)
-            if saved is None:
-                if interrupts.signal:
-                    raise RunInterrupted(_how_to_resume(folder, len(results), len(units)), 128 + interrupts.signal)
-                saved = _in_thread(lambda unit=unit: _timed(unit, results))
-                save_unit(folder.checkpoint(unit.name), unit.name, *saved)
-                progress.computed(unit)
-            else:
-                resumed += 1
+            if saved is not None:
+                results[unit.name], timing = saved
+                timings.append(timing)
                 progress.loaded(unit)
-            results[unit.name] = saved[0]
-            timings.append(saved[1])
+        resumed = len(results)
+        for unit, arrays, timing in _side_by_side(units, results, lambda: interrupts.signal):
+            save_unit(folder.checkpoint(unit.name), unit.name, arrays, timing)
+            results[unit.name] = arrays
+            timings.append(timing)
+            progress.computed(unit)
+        if len(results) < len(units):
+            raise RunInterrupted(_how_to_resume(folder, len(results), len(units)), 128 + interrupts.signal)
     wall, compiling = sum(t.wall for t in timings), sum(t.compile for t in timings)
     return results, {
         "wall_seconds": wall,
@@ -116,26 +120,42 @@ def _saved(folder: RunFolder, unit: Unit, say: Callable[[str], None]) -> tuple[A
         return None
 
 
-def _timed(unit: Unit, earlier: dict[str, Arrays]) -> tuple[Arrays, Timing]:
+def _side_by_side(
+    units: list[Unit], results: Mapping[str, Arrays], stop: Callable[[], int]
+) -> Iterator[tuple[Unit, Arrays, Timing]]:
+    """Compute the units that `results` (which the caller fills) lacks, in threads, and yield each when it is done.
+
+    One solve of a few hundred tokens keeps one core busy, so `WORKERS` units run at once; the first one runs alone,
+    since it compiles for the others. This thread stays free to take signals: compiled code never returns to Python.
+    After a stop nothing new is begun.
+    """
     from .stopwatch import compile_clock
 
     clock = compile_clock()
-    compiled, start = clock.seconds(), time.perf_counter()
+    lap = (time.perf_counter(), clock.seconds())
+    waiting = [unit for unit in units if unit.name not in results]
+    running: dict[concurrent.futures.Future[Arrays], Unit] = {}
+    first = True
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        while (waiting and not stop()) or running:
+            ready = [unit for unit in waiting if unit.ready(units[: units.index(unit)], results)] if not stop() else []
+            for unit in ready[: (1 if first else WORKERS) - len(running)]:
+                waiting.remove(unit)
+                running[pool.submit(_named, unit, dict(results))] = unit
+            done, _ = concurrent.futures.wait(running, timeout=0.5, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                unit, arrays = running.pop(future), future.result()
+                now = (time.perf_counter(), clock.seconds())
+                yield unit, arrays, Timing(now[0] - lap[0], now[1] - lap[1])
+                lap, first = now, False
+
+
+def _named(unit: Unit, earlier: Mapping[str, Arrays]) -> Arrays:
     try:
-        arrays = unit.compute(earlier)
+        return unit.compute(earlier)
     except Exception as error:
         error.add_note(f"in the unit {unit.name!r} of the run")
         raise
-    return arrays, Timing(time.perf_counter() - start, clock.seconds() - compiled)
-
-
-def _in_thread(compute: Callable[[], Any]) -> Any:
-    """Compute while this thread stays free to take signals: compiled code never returns to Python to do so."""
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        future = pool.submit(compute)
-        while not future.done():
-            concurrent.futures.wait([future], timeout=0.5)
-        return future.result()
 
 
 def _how_to_resume(folder: RunFolder, done: int, total: int) -> str:

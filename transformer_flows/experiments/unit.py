@@ -19,16 +19,23 @@ class Unit(NamedTuple):
     """A named, deterministic function of the units before it.
 
     `compute` gets the results of all earlier units by name: a later piece of a long run starts from the state in
-    which the piece before it ended. `cost` is its share of the progress bar.
+    which the piece before it ended. `cost` is its share of the progress bar. `needs` names the units that it really
+    uses (None: every earlier one); units that need nothing unfinished are computed side by side.
     """
 
     name: str
     compute: Callable[[Mapping[str, Arrays]], Arrays]
     cost: int = 1
+    needs: tuple[str, ...] | None = None
+
+    def ready(self, earlier: list["Unit"], results: Mapping[str, Arrays]) -> bool:
+        """Whether all that the unit needs is there, `earlier` being the units before it."""
+        needed = [unit.name for unit in earlier] if self.needs is None else self.needs
+        return all(name in results for name in needed)
 
 
 class Timing(NamedTuple):
-    """Seconds that a unit took: all of them, and those in which it was compiled."""
+    """Seconds of a run up to the end of a unit, from the end of the unit before: all, and those of compilation."""
 
     wall: float
     compile: float

@@ -49,7 +49,8 @@ def fixed_steps(
     saved = _blank(like, len(ts))
     y0 = (x0, zeros)
     args = (flow, observers, ts[0], ts[0])
-    solver_state = solver.init(terms, jnp.zeros_like(clock.length[0]), clock.length[0], y0, args)
+    length = clock.length[0].astype(jnp.result_type(*jax.tree.leaves(x0)))
+    solver_state = solver.init(terms, jnp.zeros_like(length), length, y0, args)
 
     def step(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
         def advance(carry: _Carry):
@@ -109,10 +110,12 @@ def _advance(
 ) -> tuple[_Carry, Any]:
     """One step, and what is saved within it `(m, ...)`; a step that fails leaves the state as it was."""
     x0, before = carry.y
-    zero = jnp.zeros_like(now.length)
+    # the step's own clock is in the precision of the state, which a finer clock would promote
+    length = now.length.astype(jnp.result_type(*jax.tree.leaves(x0)))
+    zero = jnp.zeros_like(length)
     args = (flow, observers, now.start, now.end)
     y1, _, dense_info, solver_state, result = solver.step(
-        terms, zero, now.length, carry.y, args, carry.solver_state, fresh_start
+        terms, zero, length, carry.y, args, carry.solver_state, fresh_start
     )
     x1, after = y1
     # the start as the first stage sees it: the same expression, so that its sums are compiled once
@@ -122,10 +125,10 @@ def _advance(
     good = finite & solved
 
     def save(fraction: Scalar):
-        interpolation = solver.interpolation_cls(t0=zero, t1=now.length, **dense_info)
+        interpolation = solver.interpolation_cls(t0=zero, t1=length, **dense_info)
         # a step's own end needs no interpolation, and has the jumps of the integrals
         at_end = fraction >= 1
-        inside, running = interpolation.evaluate(fraction.astype(now.length.dtype) * now.length)
+        inside, running = interpolation.evaluate(fraction.astype(length.dtype) * length)
         inside = solver.retract(inside)
         x = jax.tree.map(lambda a, b: jnp.where(at_end, a, b), x1, inside)
         integrals = jax.tree.map(lambda a, b: jnp.where(at_end, a, b), after, running)

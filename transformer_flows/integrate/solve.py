@@ -44,8 +44,8 @@ def solve(
     Fixed steps are taken when `dt` is given (times ts[0] + k·dt), or when a path of the flow has a grid (on its
     knots); every derivative mode works. Otherwise steps are adaptive, to `rtol` and `atol` (1e-8 and 1e-10 in float64,
     1e-5 and 1e-7 in float32): reverse mode works, forward mode and Hessians with `adjoint=diffrax.DirectAdjoint()`.
-    `solver` is any Diffrax solver of ODEs, kept on the manifold; None takes Euler where a path has a grid (a layer is
-    a step) and Tsit5 elsewhere. Steps end at the jumps of the paths.
+    `solver` is any Diffrax solver of ODEs, kept on the manifold; None takes Euler for fixed steps where a path
+    has a grid (a layer is a step) and Tsit5 elsewhere. Steps end at the jumps of the paths.
 
     `observe` names observables evaluated at `ts` inside the solve; `states=False` stores no states. An early end is
     not an error: see `Solution.status`, `Solution.end_time`. Results have the dtype of `x0`.
@@ -63,7 +63,7 @@ def solve(
     on_grid = any(path.grid is not None for path in paths)
     if fixed is None:
         _refuse_jumping_integrals(observe, paths)
-    default = diffrax.Euler() if on_grid else diffrax.Tsit5()
+    default = diffrax.Euler() if on_grid and fixed is not None else diffrax.Tsit5()
     wrapped = retracting(default if solver is None else solver, flow.manifold.retract)
     double = jnp.result_type(*jax.tree.leaves(x0)) == jnp.float64
     return _solve(

@@ -20,7 +20,9 @@ class Brownian(AbstractProcess):
     `like` is any tree of floating arrays; its values do not matter, and `jax.ShapeDtypeStruct` will do. The noise
     lives on an absolute clock: interval k of length `unit` comes from the key folded with k and is halved `depth`
     times, linear below. Another `unit` is another path of the same key. Times that are multiples of unit/2^j cost j
-    halvings only, if they are known when tracing; traced times cost all of them. Raises `ValueError` for a `unit` that is not positive and finite.
+    halvings only; traced times cost all of them.
+
+    Raises `ValueError` for a `unit` that is not positive and finite, and for a `depth` outside of 0, …, 30.
     """
 
     like: PyTree
