@@ -1,5 +1,6 @@
 """Timing by turns: what a table compares is measured in one run, call by call."""
 
+import ctypes
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,11 +39,12 @@ def extra_memory(call: Callable) -> float | None:
     """Bytes by which the peak resident size passes the present one during a call (Linux; elsewhere None)."""
     try:
         finish(call())
+        ctypes.CDLL(None).malloc_trim(0)  # what the last call freed must not hide what this one takes
         before = _status("VmRSS")
         _RESET.write_text("5")  # resets the peak
         finish(call())
         return max(_status("VmHWM") - before, 0)
-    except OSError:
+    except (OSError, AttributeError):
         return None
 
 

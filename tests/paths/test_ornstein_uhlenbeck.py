@@ -15,7 +15,7 @@ TS = jnp.array([0.0, 0.5, 1.0, 2.5])
 
 def test_moments_of_tied_heads_are_exact():
     """Mean m + e^{-rt}(D(0) - m); variance g²(1 - e^{-2rt})/(2r) on the diagonal and half of it off the diagonal."""
-    h, start, mean, r, g = 40_000, np.array([[2.0, -1], [-1, 0]]), np.array([[1.0, 0.5], [0.5, 3]]), 0.8, 1.5
+    h, start, mean, r, g = 40_000, np.array([[0.1, -1], [-1, 0]]), np.array([[0.7, 0.5], [0.5, 3]]), 0.8, 1.5
     process = OrnsteinUhlenbeck(TiedHeads(np.tile(start, (h, 1, 1)), sign=1), jnp.asarray(mean), r, g)
     path = process.sample(jr.key(1), TS)
     D = np.asarray(path.values.D)

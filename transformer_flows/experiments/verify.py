@@ -59,6 +59,6 @@ def _row(claim: Claim) -> tuple[str | Text, ...]:
     if claim.fault:
         about.append(f"\n{claim.fault}", style="red")
     measured = f"{claim.measured:.4g}" + (f" ± {claim.error:.1g}" if claim.error else "")
-    accepted = f"{claim.low:.3g} … {claim.high:.3g}"
+    accepted = f"{claim.low:.4g} … {claim.high:.4g}"
     verdict = Text(claim.verdict, style=style)
     return about, f"{claim.predicted:.4g}", measured, accepted, verdict, f"{claim.seconds:.1f}"

@@ -29,7 +29,7 @@ class Resolved(diffrax.AbstractAdaptiveStepSizeController):
         return self.controller.atol
 
     @property
-    def norm(self):
+    def norm(self):  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.controller.norm
 
     def wrap(self, direction):

@@ -35,7 +35,7 @@ def shifted(
         fixed_queries, fixed = lax.stop_gradient((queries, scores))
         bound = jnp.sqrt(jnp.sum(fixed_queries**2, axis=-1)) * radius
         small = jnp.max(bound, initial=0) <= (_BOUND_SINGLE if scores.dtype == jnp.float32 else _BOUND_DOUBLE)
-        shift = lax.cond(small, lambda b, _: b, lambda _, s: row_maximum(s), bound, fixed)
+        shift = jnp.asarray(lax.cond(small, lambda b, _: b, lambda _, s: row_maximum(s), bound, fixed))
     return exp2(scores - shift[:, None]), shift
 
 

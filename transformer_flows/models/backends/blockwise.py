@@ -80,7 +80,8 @@ def _sums(queries, index, points, charge, sight: _Sight):
     """Σ_j 2^{score - shift} charge_j for every query of every block, and the shift, on which no result depends."""
 
     def one(block):
-        tilt, shift = sight.tilt(*block, points)
+        q, i = block
+        tilt, shift = sight.tilt(q, i, points)
         return weigh(tilt, charge), shift
 
     return lax.map(one, (queries, index))
