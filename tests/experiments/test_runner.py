@@ -66,11 +66,12 @@ def test_a_failed_run_resumes_bitwise(tmp_path, console, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("signals", "code", "words"),
-    [([signal.SIGKILL], -signal.SIGKILL, ""), ([signal.SIGTERM, signal.SIGINT], 130, "Stopped at once")],
+    ("signals", "codes", "words"),
+    # Which of two signals is handled first is not certain on a busy machine.
+    [([signal.SIGKILL], {-signal.SIGKILL}, ""), ([signal.SIGTERM, signal.SIGINT], {130, 143}, "Stopped at once")],
     ids=["kill -9", "second signal"],
 )
-def test_a_process_that_dies_loses_one_unit(signals, code, words, tmp_path, console):
+def test_a_process_that_dies_loses_one_unit(signals, codes, words, tmp_path, console):
     program = f"""
 from tests.experiments import toy
 from transformer_flows.experiments.runner import run
@@ -78,7 +79,7 @@ toy.signal_in_unit(2, {[int(number) for number in signals]})
 run(toy.Toy(n=5, title="toy", seed=3, dtype="float32"), {str(tmp_path)!r})
 """
     dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert dead.returncode == code, dead.stderr
+    assert dead.returncode in codes, dead.stderr
     assert words in dead.stderr
     assert sorted(p.name for p in (tmp_path / "units").iterdir()) == ["unit0.npz", "unit1.npz"]
     (tmp_path / "record.nc.123.part").write_text("half a file")
