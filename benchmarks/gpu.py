@@ -11,9 +11,6 @@ import traceback
 from collections.abc import Callable
 
 import jax
-
-jax.config.update("jax_enable_x64", True)  # single precision below is asked for by dtype
-
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -199,17 +196,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="sizes for a trial on a CPU")
     SMALL = parser.parse_args().small
-    print(f"jax {jax.__version__} on {jax.devices()}", flush=True)
+    jax.config.update("jax_enable_x64", True)  # single precision is asked for by dtype
+    sys.stdout.reconfigure(line_buffering=True)
+    print(f"jax {jax.__version__} on {jax.devices()}")
     failed = []
     for section in SECTIONS:
-        print(f"\n## {section.__name__}: {section.__doc__}\n", flush=True)
+        print(f"\n## {section.__name__}: {section.__doc__}\n")
         start = time.perf_counter()
         try:
             section()
         except Exception:
             traceback.print_exc(file=sys.stdout)
             failed.append(section.__name__)
-        print(f"({time.perf_counter() - start:.0f} s)", flush=True)
+        print(f"({time.perf_counter() - start:.0f} s)")
     print("\nfailed: " + ", ".join(failed) if failed else "\nall sections passed")
     return len(failed)
 
