@@ -113,8 +113,8 @@ def test_pentagon_and_cross_polytope():
     np.testing.assert_allclose(angles, range(5), atol=1e-6)
     octahedron = np.asarray(draw_tokens(MovingHeads(n=500, start_noise=0)))
     assert len(np.unique(octahedron, axis=0)) == 6
-    spread = np.asarray(draw_tokens(MovingHeads(n=4000)))
-    np.testing.assert_allclose(np.sort(np.abs(spread), axis=1)[:, :2].mean(), 0.05 * np.sqrt(2 / np.pi), rtol=0.05)
+    spread = np.asarray(draw_tokens(MovingHeads(n=500)))
+    np.testing.assert_allclose(np.sort(np.abs(spread), axis=1)[:, :2].mean(), 0.05 * np.sqrt(2 / np.pi), rtol=0.1)
 
 
 def test_halved_steps_refine_the_same_noise():

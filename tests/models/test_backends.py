@@ -172,12 +172,14 @@ def test_scores_of_every_size(backend, dtype, key):
     """Small scores are shifted by their bound and large ones by their maximum; neither shows in the result."""
     queries, points, values, _ = problem(key, dtype=dtype)
     run = jax.jit(lambda q, y, v: backend(q, Measure(y), v))
-    for scale in (0.0, 0.1, 3.0, 10.0, 1e3):
-        log_mass, mean = run(scale * queries, points, values)
-        expected = oracle(*(np.asarray(a, float) for a in (scale * queries, points, values)), None, None)
-        tolerance = (1e-5 if dtype == "float32" else 1e-13) * max(1, scale)
-        np.testing.assert_allclose(log_mass, expected[0], rtol=0, atol=10 * tolerance)
-        np.testing.assert_allclose(mean, expected[1], rtol=0, atol=10 * tolerance)
+    opposite = (-jnp.abs(queries), jnp.abs(points))  # every score is far below its bound
+    for scale in (0.0, 0.1, 3.0, 30.0, 1e3):
+        for q, y in ((scale * queries, points), (scale * opposite[0], opposite[1])):
+            log_mass, mean = run(q, y, values)
+            expected = oracle(*(np.asarray(a, float) for a in (q, y, values)), None, None)
+            tolerance = (1e-4 if dtype == "float32" else 1e-12) * max(1, scale)
+            np.testing.assert_allclose(log_mass, expected[0], rtol=0, atol=tolerance)
+            np.testing.assert_allclose(mean, expected[1], rtol=0, atol=tolerance)
 
 
 @both

@@ -115,6 +115,6 @@ def _clock(ts: Any, times: Any, lengths: Any) -> Clock:
         start=join(times[:1], times[:-1], clock),
         end=join(times[:1], times[1:], clock),
         length=join([0.0], lengths, clock),
-        slots=join([[0] + [len(ts)] * (most - 1)], slots, slots.dtype),
+        slots=join([[0] + [len(ts)] * (most - 1)], slots, int),
         fraction=join(np.ones((1, most)), fractions, clock),
     )
