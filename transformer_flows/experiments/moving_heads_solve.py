@@ -92,7 +92,7 @@ def draw_tokens(spec: "MovingHeads") -> Tokens:
     """The start, the same for all paths and head counts: base points chosen uniformly, plus noise, retracted."""
     base = _pentagon() if spec.start == "pentagon" else np.concatenate([np.eye(spec.d), -np.eye(spec.d)])
     x = _scatter(_key(spec, TOKENS), jnp.asarray(base), spec.start_noise, spec.n)
-    return Sphere(spec.d).retract(jnp.asarray(x, spec.dtype))
+    return Sphere(spec.d).retract(x.astype(spec.dtype))
 
 
 def draw_weights(spec: "MovingHeads", heads: int, path: int) -> AbstractPath:

@@ -1,16 +1,23 @@
-"""Length and direction of vectors, with finite derivatives at zero and no overflow or underflow of the square."""
+"""Length and direction of vectors, with finite derivatives at zero and no overflow or underflow of the square.
+
+Compiled as wholes for calls outside of `jit`, where a dozen operations would be compiled one by one.
+"""
+
+import functools
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+@functools.partial(jax.jit, inline=True)
 def norm(v: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
     """Euclidean length over the last axis; its derivatives at v = 0 are 0 instead of NaN."""
     scale, _, length = _scaled(v)
     return scale[..., 0] * length[..., 0]
 
 
+@functools.partial(jax.jit, inline=True)
 def unit(v: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
     """v/|v| over the last axis; 0 with zero derivatives at v = 0."""
     _, w, length = _scaled(v)

@@ -1,5 +1,6 @@
 """Checks of the state from which a solve starts."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +9,7 @@ from jaxtyping import Array, PyTree
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid
 from ..dynamics import AbstractFlow, existing_tokens
+from ..geometry import AbstractManifold
 
 # How far from the manifold a start may be and still be taken for rounding, and retracted without a word.
 _OFF_MANIFOLD = 1e-3
@@ -38,7 +40,7 @@ def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None
     if bad.size:
         raise ValueError(f"x0 must be finite; token {bad[0]} is {value[bad[0]]}.")
     with jax.ensure_compile_time_eval():
-        defect = np.asarray(manifold.defect(jnp.asarray(value)))
+        defect = np.asarray(_defect(manifold, jnp.asarray(value)))
     exists = concrete(existing)
     off = np.flatnonzero((defect > _OFF_MANIFOLD) & (True if exists is None else exists))
     if off.size:
@@ -47,3 +49,8 @@ def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None
             f"x0 must lie on {name}; token {off[0]} is {value[off[0]]}, at distance {defect[off[0]]:.2g}. Bring "
             "tokens onto it with manifold.retract(x0); a zero token has no nearest point."
         )
+
+
+@eqx.filter_jit
+def _defect(manifold: AbstractManifold, x: Array) -> Array:
+    return manifold.defect(x)

@@ -1,8 +1,10 @@
 """Attention heads: the matrices of the scores and of the values, averaged over the heads."""
 
+import functools
 from abc import abstractmethod
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -121,6 +123,7 @@ class TiedHeads(AbstractHeads):
         return 0.5 * (x_square[None] * y_square + xy_square)
 
 
+@functools.partial(jax.jit, static_argnames=("h", "d"))
 def random_symmetric(key: Key, *, h: int, d: int) -> Float[Array, "{h} {d} {d}"]:
     """`h` matrices Z + Zᵀ with Z standard normal: the starting heads of arXiv:2605.18870."""
     Z = jr.normal(key, (h, d, d))

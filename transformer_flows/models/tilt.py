@@ -6,6 +6,7 @@ mobility, effective mobility, interaction energy and the gradient of its first v
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.nn import logsumexp
 from jaxtyping import Array, Float
 
@@ -51,22 +52,24 @@ class Tilt(eqx.Module):
 
 
 def pair_products(x: Float[Array, "*batch d"]) -> Float[Array, "*batch q"]:
-    """All products x_a x_b, in rows of x xᵀ: second moments as attended values; q = d²."""
-    d = x.shape[-1]
-    return (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:-1], d * d)
+    """The products x_a x_b with a <= b, in rows of x xᵀ: second moments as attended values; q = d(d+1)/2."""
+    a, b = np.triu_indices(x.shape[-1])
+    return x[..., a] * x[..., b]
 
 
 def mean_square(u: Float[Array, "*#batch d"], second: Float[Array, "*#batch q"]) -> Float[Array, "*#batch"]:
     """Mean of ⟨u, y⟩² over y with mean pair products `second`."""
-    # coordinates first: loops over a last axis of length d are not vectorised
+    a, b = np.triu_indices(u.shape[-1])
+    # coordinates first: loops over a short last axis are not vectorised
     u, second = jnp.moveaxis(u, -1, 0), jnp.moveaxis(second, -1, 0)
-    d = u.shape[0]
-    return jnp.sum(u[:, None] * u[None, :] * second.reshape(d, d, *second.shape[1:]), axis=(0, 1))
+    twice = jnp.asarray(np.where(a == b, 1, 2), u.dtype).reshape(-1, *(1,) * (u.ndim - 1))
+    return jnp.sum(twice * u[a] * u[b] * second, axis=0)
 
 
 def mean_norm_square(second: Float[Array, "*batch q"], d: int) -> Float[Array, "*batch"]:
     """Mean of |y|² over y in R^d with mean pair products `second`."""
-    return jnp.sum(second[..., :: d + 1], axis=-1)
+    a, b = np.triu_indices(d)
+    return jnp.sum(second[..., a == b], axis=-1)
 
 
 def apply_heads(matrices: Float[Array, "h d d"], x: Float[Array, "h n d"]) -> Float[Array, "h n d"]:

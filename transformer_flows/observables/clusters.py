@@ -7,7 +7,7 @@ from jaxtyping import ArrayLike
 from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
-from ._pairs import exists_in
+from ._pairs import exists_in, squared_distances
 
 
 class ClusterCount(AbstractObservable[AbstractFlow]):
@@ -25,8 +25,7 @@ class ClusterCount(AbstractObservable[AbstractFlow]):
         x = jax.lax.stop_gradient(x)
         exists = exists_in(x, flow)
         radius = jax.lax.stop_gradient(self.radius).astype(x.dtype)
-        square = jnp.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=-1)
-        joined = (square < radius**2) & exists[:, None] & exists[None, :]
+        joined = (squared_distances(x, x) < radius**2) & exists[:, None] & exists[None, :]
         labels = _smallest_reachable(joined)
         return jnp.sum(exists & (labels == jnp.arange(x.shape[0]))).astype(x.dtype)
 

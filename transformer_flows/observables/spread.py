@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
-from ._pairs import exists_in, pair_exists
+from ._pairs import exists_in, pair_exists, squared_distances
 
 
 class OrderParameter(AbstractObservable[AbstractFlow]):
@@ -35,7 +35,7 @@ class Diameter(AbstractObservable[AbstractFlow]):
         still = jax.lax.stop_gradient(x)
 
         def farthest(token):
-            square = jnp.where(exists, jnp.sum((still - token[None]) ** 2, axis=-1), -1)
+            square = jnp.where(exists, squared_distances(token[None], still)[0], -1)
             return jnp.argmax(square), jnp.max(square)
 
         partner, square = jax.lax.map(farthest, still, batch_size=256)

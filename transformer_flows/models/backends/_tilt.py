@@ -47,7 +47,10 @@ def row_maximum(scores: Float[Array, "r m"]) -> Float[Array, "r"]:
 
 def weigh(tilt: Float[Array, "r m"], charges: Float[Array, "c m"]) -> Float[Array, "r c"]:
     """Σ_j tilt_j charge_j. The mass, the last charge, comes last."""
-    if charges.shape[0] <= _THIN:
-        return jnp.matmul(tilt, charges.T, precision=HIGHEST)
+    c = charges.shape[0]
+    if c <= _THIN:
+        # a product with four or eight columns is up to twice as fast on a CPU as one with fewer of them
+        charges = jnp.pad(charges, ((0, -c % 4), (0, 0)))
+        return jnp.matmul(tilt, charges.T, precision=HIGHEST)[:, :c]
     values = jnp.matmul(tilt, charges[:-1].T, precision=HIGHEST)
     return jnp.concatenate([values, jnp.sum(tilt * charges[-1:], axis=-1, keepdims=True)], axis=-1)
