@@ -38,8 +38,8 @@ def direction(seed):
 @pytest.mark.parametrize("options", [{"dt": 0.05}, {"rtol": 1e-10, "atol": 1e-12}], ids=["fixed", "adaptive"])
 def test_gradient_equals_finite_differences(options):
     """With respect to tokens, head matrices and β, separately."""
-    loss = jax.jit(lambda p: terminal_energy(p, **options))
-    gradient = jax.jit(jax.grad(lambda p: terminal_energy(p, **options)))(PARAMETERS)
+    both = jax.jit(jax.value_and_grad(lambda p: terminal_energy(p, **options)))
+    gradient, loss = both(PARAMETERS)[1], lambda p: both(p)[0]
     along = direction(5)
     for part in range(3):
         move = tuple(a if i == part else jnp.zeros_like(a) for i, a in enumerate(along))
@@ -55,11 +55,9 @@ def test_all_modes_agree_with_fixed_steps():
     loss = lambda p: terminal_energy(p, dt=0.1, solver=diffrax.Heun())
     v, w = direction(1), direction(2)
     dot = lambda a, b: sum(jnp.vdot(x, y) for x, y in zip(a, b, strict=True))
-    gradient = jax.jit(jax.grad(loss))(PARAMETERS)
-    forward = jax.jit(lambda p: jax.jvp(loss, (p,), (v,))[1])(PARAMETERS)
-    np.testing.assert_allclose(forward, dot(gradient, v), rtol=1e-11)
-    over = jax.jit(lambda p: jax.jvp(jax.grad(loss), (p,), (v,))[1])(PARAMETERS)
-    under = jax.jit(jax.grad(lambda p: jax.jvp(loss, (p,), (w,))[1]))(PARAMETERS)
+    gradient, over = jax.jit(lambda p: jax.jvp(jax.grad(loss), (p,), (v,)))(PARAMETERS)
+    forward, under = jax.jit(jax.value_and_grad(lambda p: jax.jvp(loss, (p,), (w,))[1]))(PARAMETERS)
+    np.testing.assert_allclose(forward, dot(gradient, w), rtol=1e-11)
     np.testing.assert_allclose(dot(over, w), dot(under, v), rtol=1e-9)
 
 
@@ -69,10 +67,10 @@ def test_adaptive_forward_mode_and_hessian_with_the_documented_adjoint():
     loss = lambda beta: terminal_energy((*PARAMETERS[:2], beta), **options)
     plain = lambda beta: terminal_energy((*PARAMETERS[:2], beta), rtol=1e-9, atol=1e-11)
     beta = jnp.asarray(0.8)
-    first = jax.jit(lambda b: jax.jvp(loss, (b,), (jnp.ones(()),))[1])(beta)
-    np.testing.assert_allclose(first, jax.jit(jax.grad(plain))(beta), rtol=1e-4)
-    second = jax.jit(jax.jacfwd(jax.jacfwd(loss)))(beta)
+    along = lambda f: lambda b: jax.jvp(f, (b,), (jnp.ones(()),))
+    first, second = jax.jit(along(lambda b: along(loss)(b)[1]))(beta)
     slope = jax.jit(jax.grad(plain))
+    np.testing.assert_allclose(first, slope(beta), rtol=1e-4)
     np.testing.assert_allclose(second, (slope(beta + 1e-3) - slope(beta - 1e-3)) / 2e-3, rtol=1e-3)
 
 

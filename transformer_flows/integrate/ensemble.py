@@ -31,7 +31,8 @@ def solve_ensemble(
     Members differ by `keys` (each draws the processes of the flow, on ts or on the steps of `dt`), by start, or by
     weights: `in_axes=(flow, x0)` holds 0 where the argument's arrays have a leading member axis, None where it is
     shared. Members run in turn, each as large as the machine allows, so that memory is that of one solve; member i
-    depends on its own key and start only. Other options are those of `solve`.
+    depends on its own key and start only. Over several devices, split the keys by `jax.shard_map` around this call,
+    with `check_vma=False`. Other options are those of `solve`.
 
     Raises `ValueError` if nothing tells the members apart, if member axes differ, or as `solve` does.
     """
