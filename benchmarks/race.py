@@ -10,7 +10,7 @@ import jax
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def race(calls: Mapping[str, Callable], seconds: float = 4.0, rounds: int = 20) -> dict[str, float]:
+def race(calls: Mapping[str, Callable], seconds: float = 2.0, rounds: int = 20) -> dict[str, float]:
     """Least wall time of each call in seconds, over rounds in which every call runs twice and is timed once.
 
     The untimed call of a pair restores the caches and the threads that the previous contestant took. Rounds stop when

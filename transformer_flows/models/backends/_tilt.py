@@ -3,6 +3,9 @@
 Queries arrive multiplied by log2 e, so that scores are in base 2 throughout.
 """
 
+import functools
+
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
@@ -13,6 +16,8 @@ HIGHEST = lax.Precision.HIGHEST
 # Largest score for which its bound |q|·max|y| is the shift: a point at minus the bound still weighs e^{-2·30} = 1e-26.
 _BOUND_SINGLE = 30 * LOG2E
 _BOUND_DOUBLE = 300 * LOG2E
+# Up to this many dimensions scores are sums over the coordinates.
+_FEW = 4
 # Up to this many charges the mass is one more column of the product; beyond, its own sum spares the odd column.
 _THIN = 8
 
@@ -29,7 +34,7 @@ def shifted(
     The shift is the bound |q|·`radius` of the scores while that is small, and else the row maximum, subtracted before
     anything else happens to the scores. `shift` given: that one.
     """
-    scores = jnp.matmul(queries, points, precision=HIGHEST)
+    scores = _scores(queries, points)
     scores = scores if seen is None else jnp.where(seen, scores, -jnp.inf)
     if shift is None:
         fixed_queries, fixed = lax.stop_gradient((queries, scores))
@@ -37,6 +42,23 @@ def shifted(
         small = jnp.max(bound, initial=0) <= (_BOUND_SINGLE if scores.dtype == jnp.float32 else _BOUND_DOUBLE)
         shift = jnp.asarray(lax.cond(small, lambda b, _: b, lambda _, s: row_maximum(s), bound, fixed))
     return exp2(scores - shift[:, None]), shift
+
+
+@jax.custom_jvp
+def _scores(queries: Float[Array, "r d"], points: Float[Array, "d m"]) -> Float[Array, "r m"]:
+    """⟨q, y⟩ for every pair. In few dimensions a sum of products, which is computed together with its exponential."""
+    d = points.shape[0]
+    if 0 < d <= _FEW:
+        return sum(queries[:, k, None] * points[None, k] for k in range(d))
+    return jnp.matmul(queries, points, precision=HIGHEST)
+
+
+@_scores.defjvp
+def _scores_jvp(primals, tangents):
+    """Matrix products: their transposes are too, where that of a sum would be slow reductions."""
+    (queries, points), (d_queries, d_points) = primals, tangents
+    product = functools.partial(jnp.matmul, precision=HIGHEST)
+    return _scores(queries, points), product(d_queries, points) + product(queries, d_points)
 
 
 def row_maximum(scores: Float[Array, "r m"]) -> Float[Array, "r"]:

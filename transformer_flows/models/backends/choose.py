@@ -6,9 +6,11 @@ from ._backend import AbstractBackend
 from .blockwise import Blockwise
 from .dense import Dense
 
-# Scores at a time. CPU: 4 or 8 MB, which stay in the cache. Accelerator: 0.5 or 1 GB of its memory, and few launches.
-_CPU = 2**20
-_ACCELERATOR = 2**27
+# Numbers of scores in memory at once. All of them while they are few: on a CPU for XLA to share between calls, on an
+# accelerator 0.5 or 1 GB. Beyond, blocks: on a CPU 8 or 16 MB, which stay in the cache.
+_ALL_ON_CPU = 2**20
+_ALL_ELSEWHERE = 2**27
+_BLOCK = 2**21
 
 
 def choose_backend(n: int, h: int, d: int, platform: str | None = None) -> AbstractBackend:
@@ -19,10 +21,10 @@ def choose_backend(n: int, h: int, d: int, platform: str | None = None) -> Abstr
     "gpu" or "tpu" (None: where JAX puts arrays by default).
     """
     platform = jax.default_backend() if platform is None else platform
-    at_once = _CPU if platform == "cpu" else _ACCELERATOR
+    at_once = _ALL_ON_CPU if platform == "cpu" else _ALL_ELSEWHERE
     if h * n * n <= at_once:
         return Dense()
     if platform != "cpu":
         return Blockwise(block=max(256, at_once // n))
-    fewest = 128 if d < 16 else 256
-    return Blockwise(block=min(max(at_once // n, fewest), 512))
+    fewest = 128 if d < 16 else 512
+    return Blockwise(block=min(max(_BLOCK // n, fewest), 1024))
