@@ -82,7 +82,7 @@ def test_run_continues_a_folder_and_does_not_repeat_it(page, capsys):
         (["run", "toy.toml", "--out", "/proc/nowhere"], "/proc/nowhere"),
         (["run", "ou_heads_s3"], "did you mean 'ou_heads_s2'?"),
         (["verify", "no_such_claim"], "no claim matches 'no_such_claim'"),
-        (["view", "nowhere"], "nowhere has no index.html"),
+        (["view", "nowhere"], "nowhere is not the folder of a run"),
     ],
 )
 def test_a_wrong_argument_is_one_clean_message_and_code_2(arguments, words, capsys):

@@ -1,6 +1,8 @@
 """Checks of arguments before any computation. A traced array is never checked here: its value is not known yet."""
 
 from collections.abc import Sequence
+from types import UnionType
+from typing import Any
 
 import jax.core
 import numpy as np
@@ -20,3 +22,9 @@ def refuse_non_finite(x: ArrayLike, name: str, advice: str = "") -> None:
     index = tuple(int(i) for i in np.argwhere(~np.isfinite(value))[0])
     where = f" at index {index}" if index else ""
     raise ValueError(f"{name} must be finite; got {value[index]}{where}." + (f" Hint: {advice}." if advice else ""))
+
+
+def refuse_other_type(x: Any, name: str, kind: type | UnionType, advice: str) -> None:
+    """Raise `ValueError` naming the argument unless it is an instance of `kind`."""
+    if not isinstance(x, kind):
+        raise ValueError(f"{name} must be {advice}; got {x!r:.80}.")

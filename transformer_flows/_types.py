@@ -40,10 +40,12 @@ def as_float(x: ArrayLike | Sequence[float]) -> Float[Array, "..."]:
     """Return `x` as a floating array whose dtype is not weak.
 
     A Python number, an integer array and a weakly typed array would each be a new type to `jit`, hence a new
-    trace; converted here they are one type. Strong floating dtypes are kept.
+    trace; converted here they are one type. Strong floating dtypes are kept. Raises `ValueError` for complex numbers.
     """
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.floating) and not x.weak_type:
         return x  # as it is, so that a value known while tracing stays known
     x = jnp.asarray(x)
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        raise ValueError(f"numbers must be real; got an array of {x.dtype}. Pass its .real, if that is meant.")
     strong = jnp.issubdtype(x.dtype, jnp.floating) and not x.weak_type
     return jnp.asarray(x, x.dtype if strong else jnp.result_type(float))

@@ -109,11 +109,15 @@ def view_command(
         no_open: Only print the path.
     """
     page = folder / PAGE
+    if not (folder / CONFIG).is_file():
+        raise FileNotFoundError(f"{folder} is not the folder of a run.")
     if not page.is_file():
         raise FileNotFoundError(f"{folder} has no {PAGE}. Write it with: transformer-flows run {folder}")
     print(page.resolve())
     if not no_open and _has_display():
         webbrowser.open(page.resolve().as_uri())
+    elif not no_open:
+        _complain("No display to open it on.")
     return 0
 
 

@@ -1,5 +1,9 @@
 """How a solve ends: statuses, NaN after the end, refusals that name the argument, memory that is not spent."""
 
+import subprocess
+import sys
+
+import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
@@ -82,6 +86,10 @@ GOOD = {"x0": PROBLEM.x0, "ts": [0.0, 1.0]}
         ({"dt": np.nan}, ["dt", "positive"]),
         ({"dt": 0.1, "rtol": 1e-3}, ["dt", "rtol"]),
         ({"rtol": -1.0}, ["rtol", "positive"]),
+        ({"dt": 1e-12}, ["dt", "steps"]),
+        ({"max_steps": 0}, ["max_steps", "positive integer"]),
+        ({"solver": diffrax.Euler()}, ["Euler", "no error estimate", "dt"]),
+        ({"x0": PROBLEM.x0.astype("float16")}, ["float16", "dt"]),
     ],
     ids=lambda v: ",".join(v) if isinstance(v, dict) else "",
 )
@@ -102,6 +110,64 @@ def test_a_process_that_is_not_drawn_is_refused():
     with pytest.raises(ValueError, match="smoothed"):
         tfl.solve(drawn, PROBLEM.x0, [0.0, 1.0], rtol=1e-3)
     assert tfl.solve(drawn, PROBLEM.x0, [0.0, 1.0]).stats["num_steps"] == 10
+
+
+def test_noise_is_not_invented_outside_of_the_times_on_which_it_was_drawn():
+    weights = tfl.OrnsteinUhlenbeck(start=tfl.Heads.tied(jnp.eye(3), sign=-1), mean=jnp.eye(3), rate=1.0, noise=1.0)
+    flow = tfl.realise(tfl.AttentionFlow(SPHERE, weights), jr.key(0), jnp.linspace(0.0, 1.0, 5))
+    for ts in ([0.0, 3.0], [2.0, 4.0]):
+        with pytest.raises(ValueError, match=r"drawn, \[0, 1\]; got"):
+            tfl.solve(flow, PROBLEM.x0, ts)
+
+
+def test_a_flow_of_padding_alone_is_refused():
+    flow = tfl.AttentionFlow(SPHERE, PROBLEM.heads, mask=tfl.Padding(jnp.zeros(4, bool)))
+    with pytest.raises(ValueError, match="at least one token"):
+        tfl.solve(flow, PROBLEM.x0, [0.0, 1.0])
+
+
+WRONG_TYPES = """
+import jax.numpy as jnp, transformer_flows as tfl
+sphere, heads = tfl.Sphere(3), tfl.Heads.identity(3, beta=1.0)
+x0, ts, flow = jnp.eye(3), [0.0, 1.0], tfl.AttentionFlow(sphere, heads)
+
+class Still(tfl.AbstractFlow):
+    manifold: tfl.Sphere = sphere
+
+    def __call__(self, t, x):
+        return 0 * x
+
+for name, call in {
+    "manifold": lambda: tfl.AttentionFlow(3, heads),
+    "kind": lambda: tfl.AttentionFlow(sphere, heads, "softmax"),
+    "mask": lambda: tfl.AttentionFlow(sphere, heads, mask=tfl.Causal),
+    "backend": lambda: tfl.AttentionFlow(sphere, heads, backend=128),
+    "existing": lambda: tfl.Padding([1, 1, 0]),
+    "flow": lambda: tfl.solve(lambda t, x: -x, x0, ts),
+    "solver": lambda: tfl.solve(flow, x0, ts, solver="euler"),
+    "observe": lambda: tfl.solve(flow, x0, ts, observe=tfl.Energy()),
+    "observe['a']": lambda: tfl.solve(flow, x0, ts, observe={"a": tfl.Energy}),
+    "Energy needs a flow of attention heads": lambda: tfl.solve(Still(), x0, ts, observe={"a": tfl.Energy()}),
+    "in_axes": lambda: tfl.solve_ensemble(flow, x0[None], ts, in_axes=(None, 1)),
+    "the weights must be a path of Heads": lambda: tfl.AttentionFlow(sphere, tfl.Constant(5.0))(0.0, x0),
+    "the weights are heads in R^2": lambda: tfl.AttentionFlow(
+        sphere, tfl.Constant(tfl.Heads.identity(2, beta=1.0))
+    )(0.0, x0),
+}.items():
+    try:
+        call()
+    except ValueError as error:
+        assert str(error).startswith(name), (name, error)
+    else:
+        raise AssertionError(name)
+assert tfl.solve(flow, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], ts, dt=0.5).status == "successful"
+"""
+
+
+def test_arguments_of_wrong_types_are_named():
+    """In a process of its own: here the annotations are checked first."""
+    done = subprocess.run([sys.executable, "-c", WRONG_TYPES], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_unknown_status_word_is_an_error():

@@ -1,10 +1,12 @@
 """Orders, exact counts, the sphere kept, and the two loops against each other and against Diffrax."""
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import optimistix
 import pytest
 
 import transformer_flows as tfl
@@ -167,3 +169,34 @@ def test_one_step_per_layer_is_the_network():
         x = x / jnp.linalg.norm(x, axis=-1, keepdims=True)
     assert sol.stats["num_steps"] == 5
     np.testing.assert_allclose(sol.states[-1], x, atol=1e-14)
+
+
+@pytest.mark.parametrize("options", [{}, {"dt": 0.1}], ids=["adaptive", "fixed"])
+def test_implicit_solvers_find_their_roots(options):
+    """Their root finder takes the tolerances of the solve where it has none of its own, for fixed steps too."""
+    newton = diffrax.with_stepsize_controller_tols(optimistix.Newton)()
+    sol = tfl.solve(PROBLEM.flow, PROBLEM.x0, [0.0, 1.0], solver=diffrax.Kvaerno5(root_finder=newton), **options)
+    assert sol.status == "successful"
+    assert np.abs(sol.states[-1] - PROBLEM.reference(1.0)).max() < (1e-4 if options else 1e-6)
+    own = diffrax.ImplicitEuler(root_finder=optimistix.Newton(rtol=1e-4, atol=1e-4))
+    assert tfl.solve(PROBLEM.flow, PROBLEM.x0, [0.0, 1.0], solver=own, dt=0.1).status == "successful"
+
+
+@pytest.mark.parametrize("dt", [0.1, None], ids=["fixed", "adaptive"])
+def test_flows_may_hold_functions(dt):
+    """A path given as a plain function and a learned field: leaves that are not arrays are no obstacle."""
+    weights = tfl.Prescribed(lambda t: tfl.Heads.tied(jnp.cos(t) * jnp.eye(3), sign=-1))
+    flow = tfl.AttentionFlow(tfl.Sphere(3), weights)
+    sol = tfl.solve(flow, PROBLEM.x0, [0.0, 1.0], dt=dt, observe={"balance": tfl.EnergyBalance()})
+    assert sol.status == "successful" and abs(sol.observed["balance"].residual[-1]) < 1e-4
+    assert (
+        tfl.solve(_Learned(eqx.nn.MLP(3, 3, 4, 1, key=jr.key(0))), PROBLEM.x0, [0.0, 1.0], dt=dt).status == "successful"
+    )
+
+
+class _Learned(tfl.AbstractFlow):
+    net: eqx.nn.MLP
+    manifold: tfl.Sphere = tfl.Sphere(3)
+
+    def __call__(self, t, x):
+        return self.manifold.project(x, jax.vmap(self.net)(x))

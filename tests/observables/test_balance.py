@@ -29,14 +29,14 @@ def test_smooth_weights_close_at_the_order_of_the_solver():
     for solver, expected, steps in [
         (diffrax.Euler(), 1, (64, 256)),
         (diffrax.Heun(), 2, (32, 128)),
-        (diffrax.Tsit5(), 5, (8, 16)),
+        (diffrax.Tsit5(), 5, (32, 128)),
     ]:
         residuals = []
         for count in steps:
             sol = tfl.solve(flow, X0, [0.0, 0.5, 1.0], dt=1 / count, solver=solver, observe=OBSERVE, states=False)
             residuals.append(abs(sol.observed["balance"].residual[-1]))
         slope = order(steps, residuals)
-        assert abs(slope - expected) < (0.4 if expected == 5 else 0.15), (solver, slope, residuals)
+        assert abs(slope - expected) < 0.15, (solver, slope, residuals)
     balance = sol.observed["balance"]
     assert abs(balance.weight_drift[-1]) > 0.1 and balance.dissipation[-1] > 0.1
     assert not np.any(balance.ito) and not np.any(balance.martingale)

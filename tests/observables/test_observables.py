@@ -137,3 +137,33 @@ def test_clusters_are_connected_components():
         assert measure(tfl.ClusterCount(radius=radius), jnp.asarray(x), TIED.flow) == expected
     chain = jnp.asarray([[np.cos(a), np.sin(a), 0.0] for a in np.random.default_rng(0).permutation(60) * 0.09])
     assert measure(tfl.ClusterCount(radius=0.1), chain, TIED.flow) == 1
+
+
+def test_nothing_in_padding_reaches_an_energy():
+    """Huge numbers and NaN in tokens that do not exist change neither values nor gradients."""
+    flow = tfl.AttentionFlow(tfl.Sphere(3), TIED.heads, mask=tfl.Padding(jnp.arange(len(TIED.x0)) > 0))
+    observables = (tfl.Energy(), tfl.LogEnergy(), tfl.Slope(), tfl.Dissipation())
+    total = eqx.filter_jit(
+        eqx.filter_value_and_grad(lambda x: sum(observable(ZERO, x, flow) for observable in observables))
+    )
+    value, gradient = total(TIED.x0)
+    for padding in (1e200, jnp.nan):
+        other, slope = total(TIED.x0.at[0].set(padding))
+        np.testing.assert_allclose(other, value, rtol=1e-14)
+        np.testing.assert_allclose(slope, gradient, atol=1e-14)
+        assert not np.any(slope[0])
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: tfl.ClusterCount(jnp.nan), "radius"),
+        (lambda: tfl.ClusterCount(-1.0), "radius"),
+        (lambda: tfl.ClusterCount(jnp.array([0.1, 0.2])), "radius"),
+        (lambda: tfl.PairwiseCosine([2.0, -1.0]), "quantiles"),
+        (lambda: tfl.PairwiseCosine([]), "quantiles"),
+    ],
+)
+def test_observables_of_nothing_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()

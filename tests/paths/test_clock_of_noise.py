@@ -132,6 +132,7 @@ def test_transition_and_bridge_are_the_conditional_laws():
         ([-0.1, 1.0], "ts must not be negative.*-0.1"),
         ([0.0, 2.0, 1.0], "ts must increase strictly.*index 1"),
         ([0.0, np.inf], "ts must be finite"),
+        ([0.0, 1e10], "larger unit"),
     ],
 )
 def test_times_of_noise_are_checked(ts, message):

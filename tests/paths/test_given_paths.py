@@ -115,6 +115,7 @@ def test_one_program_serves_every_value_and_gradients_pass_through_values():
         (lambda: knots(np.array([[0.0, 1.0]]), "grid"), r"grid must be a vector.*\(1, 2\)"),
         (lambda: Interpolated([0.0, 1.0], {"a": np.zeros(2), "b": np.zeros(3)}), r"leading axis of 2.*\(3,\)"),
         (lambda: Interpolated([0.0, 1.0], None), "no array"),
+        (lambda: Interpolated([0.0, 1.0], np.array([1.0, np.nan])), "values must be finite.*index"),
         (lambda: PiecewiseConstant([0.0, 1.0, 2.0], np.zeros(3)), r"leading axis of 2, one value per interval"),
         (lambda: PiecewiseConstant([0.0], np.zeros(0)), "at least 2 times"),
         (lambda: Prescribed(jnp.sin, jumps=[1.0, 0.5]), "jumps must increase strictly"),

@@ -98,6 +98,7 @@ def test_one_trace_for_all_numbers_and_dtype_of_the_start():
         ({"mean": np.eye(3)}, r"mean must broadcast to the shape \(2, 2, 2\) of start; got \(3, 3\)"),
         ({"mean": np.arange(4.0).reshape(2, 2)}, "mean must be symmetric"),
         ({"mean": {"D": np.eye(2)}}, "mean must be an array or a tree like start"),
+        ({"mean": np.full((2, 2), np.nan)}, "mean must be finite"),
         ({"rate": -0.1}, "rate must not be negative; got -0.1"),
         ({"rate": np.nan}, "rate must be finite"),
         ({"noise": -1.0}, "noise must not be negative"),

@@ -90,6 +90,7 @@ def test_dtype_of_the_start_is_kept():
     [
         (np.zeros((2, 4, 4)), np.zeros(2), {}, "for d = 4 give offset"),
         (np.zeros((2, 3, 3)), np.zeros(3), {}, r"phases must be one per head, \(2,\); got \(3,\)"),
+        (np.zeros((2, 3, 3)), np.array([0.0, np.nan]), {}, r"phases must be finite.*\(1,\)"),
         (np.zeros((3, 3)), np.zeros(3), {}, r"one shape \(h, d, d\)"),
         (np.zeros((2, 3, 3)), np.zeros(2), {"offset": np.eye(3)}, "must be given together"),
         (

@@ -113,7 +113,7 @@ def test_terms_and_remainder_that_are_zero_are_left_out():
     figure = reports.plot_balance(data)
     assert [line.get_label() for line in bold(figure.axes[0])] == ["$E(t)-E(0)$", "weight drift", "− dissipation"]
     assert [line.get_label() for line in bold(figure.axes[3])] == ["residual", "$|E(t)-E(0)|$"]
-    assert "the same, closed on every path" not in dict(reports.summarise(data).rows)
+    assert "the same with the realised noise term" not in dict(reports.summarise(data).rows)
 
 
 def test_sweep_shows_paths_mean_and_power_law():

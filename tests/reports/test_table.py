@@ -25,8 +25,11 @@ def test_moving_heads_have_a_column_per_head_count():
     expected = f"{float(last.mean()):.4g} ± {float(last.std(ddof=1)):.2g}"
     assert rows(data)["G² at t = 20"][1] == expected
     assert rows(data)["paths"] == ("3", "3", "3")
-    assert rows(data)["the same, closed on every path"] == ("0.02", "0.02", "0.02")
-    assert content.notes == ("mean G² ≈ 1.2 · H^b with b = -1.000, interval [-1.100, -0.900]",)
+    assert rows(data)["the same with the realised noise term"] == ("0.02", "0.02", "0.02")
+    assert content.notes == (
+        "± is the standard deviation over the paths",
+        "mean G² ≈ 1.2 · H^b with b = -1.000, interval [-1.100, -0.900]",
+    )
 
 
 def test_scalar_laws_and_diagram():

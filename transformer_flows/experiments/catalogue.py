@@ -38,8 +38,9 @@ def find(config: str | Path) -> Path:
 
 
 def read(config: str | Path, changes: Iterable[str] = ()) -> Spec:
-    """The experiment of a config, with `key=value` changes."""
-    return from_dict(read_toml(find(config)) | dict(map(_change, changes)))
+    """The experiment of a config, with `key=value` changes; what it claims is claimed for its own values only."""
+    changed = dict(map(_change, changes))
+    return from_dict(read_toml(find(config)) | ({"claim": ""} if changed else {}) | changed)
 
 
 def shipped_configs() -> list[Path]:

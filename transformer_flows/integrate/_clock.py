@@ -9,6 +9,8 @@ from jaxtyping import Array, Float, Int
 
 from .._checks import concrete
 
+# Their times alone would fill the memory.
+_MOST_STEPS = 10**8
 # Relative to a step: two times closer than this are one time.
 _SAME = 1e-6
 
@@ -53,6 +55,8 @@ def _regular(ts: Any, dt: Any) -> tuple[np.ndarray, np.ndarray]:
         )
     span, step = span.astype(float), float(step)
     count = (span[-1] - span[0]) / step
+    if count > _MOST_STEPS:
+        raise ValueError(f"dt must give at most {_MOST_STEPS:g} steps; got {step:g}, which gives {count:.3g}.")
     whole = abs(count - np.round(count)) < min(_SAME * max(count, 1.0), 0.05)
     steps = int(np.round(count)) if whole else int(np.ceil(count))
     times = np.append(span[0] + step * np.arange(steps), span[-1])

@@ -45,7 +45,7 @@ def fixed_steps(
     """
     terms = diffrax.ODETerm(_local_field)
     zeros = observers.zeros(ts[0], x0, flow)
-    like = jax.eval_shape(observers.save, ts[0], x0, zeros, flow)
+    like = eqx.filter_eval_shape(observers.save, ts[0], x0, zeros, flow)
     saved = _blank(like, len(ts))
     y0 = (x0, zeros)
     args = (flow, observers, ts[0], ts[0])

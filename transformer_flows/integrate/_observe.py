@@ -30,7 +30,7 @@ class Observers(eqx.Module):
 
     def zeros(self, t: Scalar, x: Any, flow: AbstractFlow) -> dict[str, PyTree[Array]]:
         """Running integrals before anything happened."""
-        shapes = jax.eval_shape(self.rates, t, x, flow)
+        shapes = eqx.filter_eval_shape(self.rates, t, x, flow)
         return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
 
     def add_jumps(self, integrals: dict, t0: Scalar, t1: Scalar, x0: Any, x1: Any, flow: AbstractFlow) -> dict:

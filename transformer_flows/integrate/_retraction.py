@@ -4,7 +4,11 @@ from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, PyTree
+
+from .._types import Scalar
 
 # What the solvers here advance: the state and, beside it, the running integrals of the observables.
 Augmented = tuple[PyTree[Array], PyTree[Array]]
@@ -19,6 +23,14 @@ class Retracting(diffrax.AbstractWrappedSolver):
 
     solver: diffrax.AbstractSolver
     retract: Callable
+
+    @property
+    def root_finder(self):
+        return self.solver.root_finder  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def root_find_max_steps(self):
+        return self.solver.root_find_max_steps  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
     def scan_kind(self):
@@ -58,8 +70,26 @@ class Retracting(diffrax.AbstractWrappedSolver):
         return self.solver.func(terms, t0, y0, args)
 
 
-def retracting(solver: diffrax.AbstractSolver, retract: Callable) -> Retracting:
-    """Wrap `solver`; its loop over stages becomes a scan, so that every derivative mode passes through it."""
+def retracting(solver: diffrax.AbstractSolver, retract: Callable, rtol: Scalar, atol: Scalar) -> Retracting:
+    """Wrap `solver`; its loop over stages becomes a scan, so that every derivative mode passes through it.
+
+    Where an implicit solver leaves the tolerances of its root finder open, they are `rtol` and `atol`.
+    """
     if getattr(solver, "scan_kind", "none") is None:
         solver = eqx.tree_at(lambda s: s.scan_kind, solver, "bounded", is_leaf=lambda leaf: leaf is None)
+    if isinstance(solver, diffrax.AbstractImplicitSolver):
+        # Diffrax's mark for a tolerance that is left open is neither a number nor a function
+        finder = solver.root_finder
+        set_ = lambda value, default: value if eqx.is_array_like(value) or callable(value) else default
+        values = set_(finder.rtol, rtol), set_(finder.atol, atol), set_(finder.norm, _largest)
+        solver = eqx.tree_at(
+            lambda s: (s.root_finder.rtol, s.root_finder.atol, s.root_finder.norm),
+            solver,
+            values,
+            is_leaf=lambda leaf: leaf is finder.norm,
+        )
     return Retracting(solver, retract)
+
+
+def _largest(y: PyTree[Array]) -> Array:
+    return jax.tree.reduce(jnp.maximum, jax.tree.map(lambda leaf: jnp.max(jnp.abs(leaf), initial=0), y))

@@ -33,6 +33,9 @@ def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None
         raise ValueError(f"x0 must be tokens of shape (n, {manifold.d}) with n >= 1; got shape {x0.shape}.")
     if existing is not None and existing.shape != x0.shape[:1]:
         raise ValueError(f"the padding mask has shape {existing.shape}, but x0 has {x0.shape[0]} tokens.")
+    exists = concrete(existing)
+    if exists is not None and not exists.any():
+        raise ValueError("the padding mask must leave at least one token; it marks none as existing.")
     value = concrete(x0)
     if value is None:
         return
@@ -41,7 +44,6 @@ def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None
         raise ValueError(f"x0 must be finite; token {bad[0]} is {value[bad[0]]}.")
     with jax.ensure_compile_time_eval():
         defect = np.asarray(_defect(manifold, jnp.asarray(value)))
-    exists = concrete(existing)
     off = np.flatnonzero((defect > _OFF_MANIFOLD) & (True if exists is None else exists))
     if off.size:
         name = f"{type(manifold).__name__}({manifold.d})"

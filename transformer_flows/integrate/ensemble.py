@@ -39,6 +39,8 @@ def solve_ensemble(
     known_ts = concrete(ts)
     ts = as_float(ts) if known_ts is None else known_ts
     x0 = jax.tree.map(as_float, x0)
+    if not (isinstance(in_axes, tuple) and len(in_axes) == 2 and all(axis in (0, None) for axis in in_axes)):
+        raise ValueError(f"in_axes must be two of 0 and None, for flow and x0; got {in_axes!r}.")
     flow_axis, x0_axis = in_axes
     arrays, static = eqx.partition(flow, eqx.is_array)
     batch = (
@@ -50,7 +52,10 @@ def solve_ensemble(
     if keys is None and find_processes(flow):
         raise ValueError("the flow holds a process: pass keys, one per member, to draw it.")
     for i in range(e if x0_axis == 0 else 1):
-        check_start(flow, jax.tree.map(lambda leaf, i=i: leaf[i], x0) if x0_axis == 0 else x0)
+        try:
+            check_start(flow, jax.tree.map(lambda leaf, i=i: leaf[i], x0) if x0_axis == 0 else x0)
+        except ValueError as error:
+            raise ValueError(f"member {i}: {error}") if x0_axis == 0 else error from None
     knots = as_float(ts) if dt is None else knots_of_length(ts, dt)
 
     def member(batch: tuple) -> Solution:
@@ -64,7 +69,7 @@ def solve_ensemble(
 
 
 def _members(batch: PyTree[Array]) -> int:
-    sizes = {leaf.shape[0] for leaf in jax.tree.leaves(batch)}
+    sizes = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(batch)}
     if not sizes:
         raise ValueError("nothing tells the members apart: pass keys, or in_axes with a 0 for the flow or x0.")
     if len(sizes) > 1 or 0 in sizes:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, PyTree
 
-from .._checks import concrete, refuse_non_finite
+from .._checks import concrete, refuse_non_finite, refuse_other_type
 from .._types import Knots, Times, TimesLike, as_float
 from ..dynamics import AbstractFlow
 from ..observables import AbstractIntegral, AbstractObservable
@@ -53,7 +53,8 @@ def solve(
     Raises `ValueError` for a start that is not finite or not on the manifold (naming the token), times that do not
     increase, a flow that still holds a process (draw it with `realise`), and options that contradict each other.
     """
-    x0 = jax.tree.map(as_float, x0)
+    _refuse_wrong_types(flow, solver, observe, max_steps)
+    x0 = jax.tree.map(as_float, jnp.asarray(x0) if isinstance(x0, list) else x0)
     known_ts, ts = concrete(ts), _times(ts)
     paths = _paths(flow)
     check_start(flow, x0)
@@ -63,9 +64,13 @@ def solve(
     on_grid = any(path.grid is not None for path in paths)
     if fixed is None:
         _refuse_jumping_integrals(observe, paths)
+        _refuse_fixed_methods(solver, x0)
     default = diffrax.Euler() if on_grid and fixed is not None else diffrax.Tsit5()
-    wrapped = retracting(default if solver is None else solver, flow.manifold.retract)
-    double = jnp.result_type(*jax.tree.leaves(x0)) == jnp.float64
+    dtype = jnp.result_type(*jax.tree.leaves(x0))
+    rtol = as_float(rtol if rtol is not None else (1e-8 if dtype == jnp.float64 else 1e-5))
+    atol = as_float(atol if atol is not None else (1e-10 if dtype == jnp.float64 else 1e-7))
+    solver = default if solver is None else solver
+    wrapped = retracting(solver, flow.manifold.retract, rtol.astype(dtype), atol.astype(dtype))
     return _solve(
         flow,
         x0,
@@ -73,8 +78,8 @@ def solve(
         fixed,
         wrapped,
         observe,
-        as_float(rtol if rtol is not None else (1e-8 if double else 1e-5)),
-        as_float(atol if atol is not None else (1e-10 if double else 1e-7)),
+        rtol,
+        atol,
         progress_meter,
         states=states,
         max_steps=max_steps,
@@ -114,6 +119,28 @@ def _solve(
         )
     trajectory, observed = saved
     return Solution(ts, trajectory, observed, status, end_time, stats)
+
+
+def _refuse_wrong_types(flow: Any, solver: Any, observe: Any, max_steps: Any) -> None:
+    if not (callable(flow) and hasattr(flow, "manifold")):
+        raise ValueError(
+            f"flow must be an equinox.Module with a manifold, called as flow(t, x); got {type(flow).__name__}."
+        )
+    refuse_other_type(solver, "solver", diffrax.AbstractSolver | None, "a Diffrax solver such as Heun(), or None")
+    refuse_other_type(observe, "observe", Mapping | None, "a mapping from names to observables")
+    for name, observable in (observe or {}).items():
+        refuse_other_type(observable, f"observe[{name!r}]", AbstractObservable, "an observable such as Energy()")
+    if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 1:
+        raise ValueError(f"max_steps must be a positive integer; got {max_steps!r}.")
+
+
+def _refuse_fixed_methods(solver: diffrax.AbstractSolver | None, x0: PyTree[Array]) -> None:
+    """What adaptive steps cannot do: methods without an error estimate, and half precision."""
+    if solver is not None and not isinstance(solver, diffrax.AbstractAdaptiveSolver):
+        raise ValueError(f"{type(solver).__name__} has no error estimate for adaptive steps; pass dt for fixed ones.")
+    dtype = jnp.result_type(*jax.tree.leaves(x0))
+    if jnp.finfo(dtype).bits < 32:
+        raise ValueError(f"adaptive steps need at least float32; x0 is {dtype}. Pass dt for fixed steps.")
 
 
 def _times(ts: Any) -> Times:
@@ -161,8 +188,23 @@ def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adj
         )
     if adaptive or not gridded:
         return None
+    for path in rough:
+        _refuse_outside(path, ts)
     grids = [path.grid for path in gridded if path.grid is not None]
     return clock_on_grid(ts, grids[0] if len(grids) == 1 else jnp.sort(jnp.concatenate(grids)))
+
+
+def _refuse_outside(path: AbstractPath, ts: Any) -> None:
+    """Noise is known between the knots on which it was drawn, and nowhere else."""
+    known, grid = concrete(ts), concrete(path.grid)
+    if known is None or grid is None:
+        return
+    rounding = 1e-6 * (grid[-1] - grid[0])
+    if known[0] < grid[0] - rounding or known[-1] > grid[-1] + rounding:
+        raise ValueError(
+            f"ts must lie within the times on which the {type(path).__name__} was drawn, [{grid[0]:g}, {grid[-1]:g}]; "
+            f"got [{known[0]:g}, {known[-1]:g}]. Draw it on times that reach as far."
+        )
 
 
 def _jumps(paths: list[AbstractPath], ts: Times) -> Knots | None:

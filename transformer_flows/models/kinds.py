@@ -41,7 +41,10 @@ class Unnormalised(AbstractKind):
 
 
 class Hardmax(AbstractKind):
-    """The limit of infinite β: the mean of the points with the largest score (ties shared)."""
+    """The limit of infinite β: the mean of the points with the largest score (ties shared).
+
+    The field jumps wherever another point takes the lead, so pass fixed steps (`dt`) to a solve: adaptive ones stall.
+    """
 
     def __call__(self, backend, queries, measure, mask):
         return backend.peak(queries, measure, measure.points, mask)[1]

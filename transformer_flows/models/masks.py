@@ -5,7 +5,8 @@ import operator
 from abc import abstractmethod
 
 import equinox as eqx
-from jaxtyping import Array, Bool, Int
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Bool, Int
 
 from .._types import Valid
 
@@ -38,9 +39,20 @@ class Causal(AbstractMask):
 
 
 class Padding(AbstractMask):
-    """Only tokens marked valid exist: the others are seen by nobody, do not move, and get zero gradients."""
+    """Only tokens marked valid exist: the others are seen by nobody, do not move, and get zero gradients.
+
+    `existing` is `(n,)`, of truth values. Raises `ValueError` for anything else.
+    """
 
     existing: Valid
+
+    def __init__(self, existing: ArrayLike):
+        existing = jnp.asarray(existing)
+        if existing.ndim != 1 or existing.dtype != bool:
+            raise ValueError(
+                f"existing must be one truth value per token, (n,); got {existing.dtype} of shape {existing.shape}."
+            )
+        self.existing = existing
 
     def __call__(self, query, key):
         return self.existing[query] & self.existing[key]

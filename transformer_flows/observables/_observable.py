@@ -12,6 +12,15 @@ from ..dynamics import AbstractFlow
 Flow = TypeVar("Flow", bound=AbstractFlow)
 
 
+def refuse_other_flow(observable: "AbstractObservable", flow: AbstractFlow) -> None:
+    """Raise `ValueError` for a flow without heads, which has no interaction energy."""
+    if not (hasattr(flow, "tilt") and hasattr(flow, "heads")):
+        raise ValueError(
+            f"{type(observable).__name__} needs a flow of attention heads, such as AttentionFlow; got "
+            f"{type(flow).__name__}."
+        )
+
+
 class AbstractObservable(eqx.Module, Generic[Flow]):
     """A function of (t, x, flow) that a solve evaluates at the saved times; generic in the flow it needs.
 

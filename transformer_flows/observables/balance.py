@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from .._types import Scalar, ScalarLike, Tokens
 from ..dynamics import AttentionFlow
 from ..models import AbstractHeads, Tilt, mean_norm_square, mean_square, pair_products, queries
-from ._observable import AbstractIntegral
+from ._observable import AbstractIntegral, refuse_other_flow
 from .energy import dissipation
 
 
@@ -43,7 +43,7 @@ class _Terms(NamedTuple):
 
 
 class EnergyBalance(AbstractIntegral[AttentionFlow]):
-    """The energy balance with moving weights (spec/1, "Energy balance"), a `Balance` of scalars.
+    """The energy balance with moving weights, noisy ones included, a `Balance` of scalars (arXiv:2605.18870).
 
     Smooth weights and the dissipation S are integrated by the solver at its own order. Weights driven by noise enter
     by sums over the steps with the left point (Itô): drift f(D_k)Δt, noise gΔW = D_{k+1} − D_k − f(D_k)Δt. At a jump
@@ -51,6 +51,7 @@ class EnergyBalance(AbstractIntegral[AttentionFlow]):
     """
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
+        refuse_other_flow(self, flow)
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
 
     def rate(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> _Terms:

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import ArrayLike
 
+from .._checks import concrete
 from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
@@ -13,13 +14,17 @@ from ._pairs import exists_in, squared_distances
 class ClusterCount(AbstractObservable[AbstractFlow]):
     """Number of connected components of the graph that joins tokens closer than `radius` in R^d, a scalar.
 
-    A floating number, so that it can be NaN after an early end. Piecewise constant: its gradient is zero.
+    A floating number, so that it can be NaN after an early end. Piecewise constant: its gradient is zero. Raises
+    `ValueError` for a radius that is negative, NaN or not one number.
     """
 
     radius: Scalar
 
     def __init__(self, radius: ArrayLike = 0.1):
         self.radius = as_float(radius)
+        value = concrete(self.radius)
+        if value is not None and not (value.ndim == 0 and value >= 0):
+            raise ValueError(f"radius must be one number that is not negative; got {radius}.")
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Scalar:
         x = jax.lax.stop_gradient(x)

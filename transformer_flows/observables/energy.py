@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from .._types import Scalar, ScalarLike, Tokens
 from ..dynamics import AttentionFlow
 from ..models import AbstractHeads, TiedHeads, Tilt, apply_heads
-from ._observable import AbstractObservable
+from ._observable import AbstractObservable, refuse_other_flow
 
 
 class Energy(AbstractObservable[AttentionFlow]):
@@ -15,6 +15,7 @@ class Energy(AbstractObservable[AttentionFlow]):
     """
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
+        refuse_other_flow(self, flow)
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
 
 
@@ -22,6 +23,7 @@ class LogEnergy(AbstractObservable[AttentionFlow]):
     """Logarithm of the interaction energy, finite for any finite scores, a scalar."""
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
+        refuse_other_flow(self, flow)
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).log_energy
 
 
@@ -33,6 +35,7 @@ class Slope(AbstractObservable[AttentionFlow]):
     """
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
+        refuse_other_flow(self, flow)
         tilt = flow.tilt(flow.heads(t, x), x, x)
         return tilt.integrate(tilt.effective_mobility * jnp.sum(flow(t, x) ** 2, axis=-1))
 
@@ -45,6 +48,7 @@ class Dissipation(AbstractObservable[AttentionFlow]):
     """
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
+        refuse_other_flow(self, flow)
         heads = flow.heads(t, x)
         return dissipation(flow, t, x, heads, flow.tilt(heads, x, x))
 
@@ -61,6 +65,7 @@ def energy_gradient(flow: AttentionFlow, x: Tokens, heads: AbstractHeads, tilt: 
     Equal to (1/H) Σ_h m_h(x_i) P_x D_h ȳ_h(x_i) for symmetric scores, ȳ_h being the tilted mean. A score that is
     not symmetric contributes half from each side: token i as the query and as a key.
     """
+    x = flow.measure(x).points  # zeros in place of what padding holds
     gradient = _one_sided(jnp.swapaxes(heads.score, -1, -2), tilt)
     if not isinstance(heads, TiedHeads):
         mirrored = type(heads)(score=jnp.swapaxes(heads.score, -1, -2), value=heads.value)

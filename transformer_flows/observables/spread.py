@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from .._checks import concrete
 from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
 from ._observable import AbstractObservable
@@ -50,6 +51,9 @@ class PairwiseCosine(AbstractObservable[AbstractFlow]):
 
     def __init__(self, quantiles: Sequence[float] | ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)):
         self.quantiles = jnp.atleast_1d(as_float(jnp.asarray(quantiles)))
+        value = concrete(self.quantiles)
+        if value is not None and not (value.ndim == 1 and value.size and ((value >= 0) & (value <= 1)).all()):
+            raise ValueError(f"quantiles must be numbers from 0 to 1, at least one; got {quantiles}.")
 
     def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Float[Array, "q"]:
         square = jnp.sum(x**2, axis=-1, keepdims=True)

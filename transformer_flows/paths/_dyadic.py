@@ -15,6 +15,8 @@ from jaxtyping import Array, Float, Int
 from .._checks import concrete
 from .._types import Times
 
+# Intervals of the clock before the last time; each is drawn, and its number must fit into 32 bits.
+_MOST_INTERVALS = 2**27
 # Rounding errors of a time that came from a product or a sum, in units of its last place.
 _ROUNDING = 4
 
@@ -50,7 +52,13 @@ def places(ts: Times, unit: float, depth: int) -> Places:
         units, _ = _snap(jnp.where(finite, ts / unit, 0), eps, depth, jnp)
         interval, position, weight = _split(units, depth, jnp)
         return Places(interval, position, jnp.where(finite, weight, jnp.nan), depth, None)
-    units, levels = _snap(known.astype(np.float64) / unit, eps, depth, np)
+    known = known.astype(np.float64) / unit
+    if known.max(initial=0) >= _MOST_INTERVALS:
+        raise ValueError(
+            f"ts must end before {_MOST_INTERVALS} units of the noise's clock; got {known.max():.3g} units of "
+            f"{unit:g}. Give the process a larger unit."
+        )
+    units, levels = _snap(known, eps, depth, np)
     most = int(levels.max())
     interval, position, weight = _split(units, most, np)
     return Places(

@@ -43,7 +43,14 @@ def leading(values: PyTree, length: int, what: str) -> PyTree:
     if wrong or not arrays:
         got = f"shape {wrong[0]}" if wrong else "no array"
         raise ValueError(f"values must have a leading axis of {length}, {what}; got {got}.")
+    refuse_non_finite_leaves(values, "values")
     return values
+
+
+def refuse_non_finite_leaves(tree: PyTree, name: str) -> None:
+    """`refuse_non_finite` for every floating array in `tree`."""
+    for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)):
+        refuse_non_finite(leaf, name)
 
 
 def map_floats(function: Any, *trees: PyTree) -> PyTree:

@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, PyTree, ScalarLike
 from .._types import Key, Knots, Scalar, TimesLike, as_float
 from ._gauss_markov import gauss_markov
 from ._increments import difference, float_dtype
-from ._knots import float_leaves, line, map_floats
+from ._knots import float_leaves, line, map_floats, refuse_non_finite_leaves
 from ._noise import DEPTH, clock, noise_times, parameter, refuse_asymmetric, symmetrised
 from ._path import AbstractPath, AbstractProcess, Increment
 from ._rounded import rounded
@@ -48,6 +48,8 @@ class OrnsteinUhlenbeck(AbstractProcess):
     ):
         self.start = float_leaves(start)
         self.mean = float_leaves(mean)
+        refuse_non_finite_leaves(self.start, "start")
+        refuse_non_finite_leaves(self.mean, "mean")
         self.rate = parameter(rate, "rate")
         self.noise = parameter(noise, "noise")
         self.unit, self.depth = clock(unit, depth)

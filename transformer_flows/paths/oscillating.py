@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree, ScalarLike
 
 from .._types import as_float
 from ._increments import without_noise
-from ._knots import float_leaves, map_floats
+from ._knots import float_leaves, map_floats, refuse_non_finite_leaves
 from ._noise import refuse_asymmetric
 from ._path import AbstractPath, Increment
 
@@ -55,6 +55,8 @@ class Oscillating(AbstractPath):
                 f"offset must be ({d}, {d}), cosine and sine (m, {d}, {d}); got {self.offset.shape}, "
                 f"{self.cosine.shape} and {self.sine.shape}."
             )
+        for name in ("start", "phases", "offset", "cosine", "sine"):
+            refuse_non_finite_leaves(getattr(self, name), name)
         parts = jnp.concatenate([self.offset[None], self.cosine, self.sine])[:, None]
         like = map_floats(lambda leaf: jnp.broadcast_to(parts, (len(parts), *leaf.shape)), self.start)
         refuse_asymmetric(like, "the force")

@@ -12,8 +12,9 @@ class PiecewiseConstant(AbstractPath):
     """`values[k]` on [grid[k], grid[k+1]): a network whose layer k begins at grid[k].
 
     `grid`, `(s,)` with s >= 2, holds the ends of the s - 1 layers, and `values` is any tree whose arrays have a
-    leading axis of s - 1. Right-continuous; it jumps at the interior knots, and holds the first and the last value
-    outside of them. Raises `ValueError` as `Interpolated` does.
+    leading axis of s - 1; `jax.vmap(Heads)(scores, values)` makes heads of matrices `(s-1, h, d, d)`.
+    Right-continuous; it jumps at the interior knots, and holds the first and the last value outside of them. Raises
+    `ValueError` as `Interpolated` does.
     """
 
     grid: Knots

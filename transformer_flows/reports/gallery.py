@@ -72,7 +72,7 @@ DRAWINGS = (
     Drawing(
         "clusters",
         plot_clusters,
-        "Number of clusters, length of the mean token, and largest distance of two tokens over depth.",
+        "Number of clusters, length of the mean token, and largest geodesic distance of two tokens over depth.",
         needs_one_of=("clusters", "order_parameter", "diameter"),
     ),
     Drawing(

@@ -102,7 +102,7 @@ def _residuals(data: xr.Dataset) -> Iterator[tuple[str, Float[np.ndarray, "heads
         plain = curves(data, "balance_residual")
         yield "largest |residual| of the balance", plain
         if "balance_remainder" in data and curves(data, "balance_remainder").any():
-            yield "the same, closed on every path", plain - curves(data, "balance_remainder")
+            yield "the same with the realised noise term", plain - curves(data, "balance_remainder")
 
 
 def _equiangular(data: xr.Dataset) -> Block:
@@ -135,6 +135,8 @@ def _diagram(data: xr.Dataset) -> Block:
 
 
 def _notes(data: xr.Dataset) -> Iterator[str]:
+    if data.sizes.get("path", 1) > 1:
+        yield "± is the standard deviation over the paths"
     if np.isfinite(data.attrs.get("power_exponent", np.nan)):
         a, b = float(data.attrs["power_prefactor"]), float(data.attrs["power_exponent"])
         low, high = (float(data.attrs.get(f"power_exponent_{end}", np.nan)) for end in ("low", "high"))

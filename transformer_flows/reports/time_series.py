@@ -103,7 +103,7 @@ def plot_clusters(data: xr.Dataset) -> Figure:
     names = {
         "clusters": ("Clusters", "number of clusters"),
         "order_parameter": ("Order parameter", "length of the mean token"),
-        "diameter": ("Diameter", "largest distance of two tokens"),
+        "diameter": ("Diameter", "largest geodesic distance, radians"),
     }
     shown = present(data, names)
     figure, axes = blank(1, len(shown), panel=(3.6, 3.4), extra=(1.5, 0.3))

@@ -49,7 +49,7 @@ def _scores(queries: Float[Array, "r d"], points: Float[Array, "d m"]) -> Float[
     """⟨q, y⟩ for every pair. In few dimensions a sum of products, which is computed together with its exponential."""
     d = points.shape[0]
     if 0 < d <= _FEW:
-        return sum(queries[:, k, None] * points[None, k] for k in range(d))
+        return functools.reduce(jnp.add, (queries[:, k, None] * points[None, k] for k in range(d)))
     return jnp.matmul(queries, points, precision=HIGHEST)
 
 
