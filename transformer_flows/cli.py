@@ -85,7 +85,7 @@ def verify_command(
 
     Args:
         pattern: Only claims whose name contains this (or matches it, with * and ?).
-        quick: Smaller sizes: all claims in a minute.
+        quick: Smaller sizes: all claims in one or two minutes.
     """
     from .experiments.verify import select, verify
 

@@ -125,6 +125,21 @@ def note(ax: Axes, text: str) -> None:
 def png(figure: Figure, title: str = "") -> bytes:
     """Return the figure as PNG; `title` goes to the file's metadata, so that a copied picture keeps its origin."""
     buffer = io.BytesIO()
-    with context():
+    with context(), _laid_out_once(figure):
         figure.savefig(buffer, format="png", metadata={"Title": title} if title else {})
     return buffer.getvalue()
+
+
+@contextlib.contextmanager
+def _laid_out_once(figure: Figure) -> Iterator[None]:
+    """Matplotlib would lay the figure out twice to save it, and the layout is most of the work."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        yield
+        return
+    engine.execute(figure)
+    figure.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
