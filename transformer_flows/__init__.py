@@ -5,7 +5,11 @@ Start with `solve`. A flow (`AttentionFlow`) is a vector field on a manifold (`S
 """
 
 from . import theory as theory
-from .dynamics import AbstractFlow as AbstractFlow, AttentionFlow as AttentionFlow
+from .dynamics import (
+    AbstractFlow as AbstractFlow,
+    AttentionFlow as AttentionFlow,
+    MobilityFlow as MobilityFlow,
+)
 from .experiments import load as load
 from .geometry import AbstractManifold as AbstractManifold, Euclidean as Euclidean, Sphere as Sphere
 from .integrate import (
@@ -34,16 +38,19 @@ from .models import (
 from .observables import (
     AbstractIntegral as AbstractIntegral,
     AbstractObservable as AbstractObservable,
+    Action as Action,
     Balance as Balance,
     ClusterCount as ClusterCount,
     Diameter as Diameter,
     Dissipation as Dissipation,
     Energy as Energy,
     EnergyBalance as EnergyBalance,
+    EnergySlope as EnergySlope,
     LogEnergy as LogEnergy,
     OrderParameter as OrderParameter,
     PairwiseCosine as PairwiseCosine,
     Slope as Slope,
+    TimeIntegral as TimeIntegral,
 )
 from .paths import (
     AbstractPath as AbstractPath,

@@ -3,5 +3,13 @@
 from ._observable import AbstractIntegral as AbstractIntegral, AbstractObservable as AbstractObservable
 from .balance import Balance as Balance, EnergyBalance as EnergyBalance
 from .clusters import ClusterCount as ClusterCount
-from .energy import Dissipation as Dissipation, Energy as Energy, LogEnergy as LogEnergy, Slope as Slope
+from .energy import (
+    Action as Action,
+    Dissipation as Dissipation,
+    Energy as Energy,
+    EnergySlope as EnergySlope,
+    LogEnergy as LogEnergy,
+    Slope as Slope,
+)
 from .spread import Diameter as Diameter, OrderParameter as OrderParameter, PairwiseCosine as PairwiseCosine
+from .time_integral import TimeIntegral as TimeIntegral

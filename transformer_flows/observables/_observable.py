@@ -7,14 +7,14 @@ import equinox as eqx
 from jaxtyping import Array, PyTree
 
 from .._types import ScalarLike
-from ..dynamics import AbstractFlow
+from ..dynamics import AbstractFlow, AbstractHeadsFlow
 
 Flow = TypeVar("Flow", bound=AbstractFlow)
 
 
 def refuse_other_flow(observable: "AbstractObservable", flow: AbstractFlow) -> None:
     """Raise `ValueError` for a flow without heads, which has no interaction energy."""
-    if not (hasattr(flow, "tilt") and hasattr(flow, "heads")):
+    if not isinstance(flow, AbstractHeadsFlow):
         raise ValueError(
             f"{type(observable).__name__} needs a flow of attention heads, such as AttentionFlow; got "
             f"{type(flow).__name__}."

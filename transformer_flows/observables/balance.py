@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import Scalar, ScalarLike, Tokens
-from ..dynamics import AttentionFlow
+from ..dynamics import AbstractHeadsFlow
 from ..models import AbstractHeads, Tilt, mean_norm_square, mean_square, pair_products, queries
 from ._observable import AbstractIntegral, refuse_other_flow
 from .energy import dissipation
@@ -42,7 +42,7 @@ class _Terms(NamedTuple):
     remainder: Scalar
 
 
-class EnergyBalance(AbstractIntegral[AttentionFlow]):
+class EnergyBalance(AbstractIntegral[AbstractHeadsFlow]):
     """The energy balance with moving weights, noisy ones included, a `Balance` of scalars (arXiv:2605.18870).
 
     Smooth weights and the dissipation S are integrated by the solver at its own order. Weights driven by noise enter
@@ -50,11 +50,11 @@ class EnergyBalance(AbstractIntegral[AttentionFlow]):
     of the weights `weight_drift` takes E(x, D⁺) − E(x, D⁻) exactly.
     """
 
-    def __call__(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractHeadsFlow) -> Scalar:
         refuse_other_flow(self, flow)
         return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
 
-    def rate(self, t: ScalarLike, x: Tokens, flow: AttentionFlow) -> _Terms:
+    def rate(self, t: ScalarLike, x: Tokens, flow: AbstractHeadsFlow) -> _Terms:
         heads = flow.heads(t, x)
         tilt = flow.tilt(heads, x, x)
         zero = jnp.zeros((), x.dtype)
@@ -62,7 +62,7 @@ class EnergyBalance(AbstractIntegral[AttentionFlow]):
         drift = zero if derivative is None else _first_order(x, tilt, _cast(derivative, x))
         return _Terms(drift, zero, zero, dissipation(flow, t, x, heads, tilt), zero)
 
-    def jump(self, t0: ScalarLike, t1: ScalarLike, x0: Tokens, x1: Tokens, flow: AttentionFlow) -> _Terms | None:
+    def jump(self, t0: ScalarLike, t1: ScalarLike, x0: Tokens, x1: Tokens, flow: AbstractHeadsFlow) -> _Terms | None:
         if flow.path.jumps is not None:
             return _at_jump(t0, t1, x1, flow)
         if flow.path.grid is None or flow.path.derivative(t0) is not None:
@@ -83,7 +83,7 @@ class EnergyBalance(AbstractIntegral[AttentionFlow]):
         )
 
 
-def _noise_step(t0: ScalarLike, t1: ScalarLike, x: Tokens, flow: AttentionFlow) -> _Terms:
+def _noise_step(t0: ScalarLike, t1: ScalarLike, x: Tokens, flow: AbstractHeadsFlow) -> _Terms:
     """Itô sums of one step: first order in both parts of the increment, second order expected and realised."""
     heads = flow.heads(t0, x)
     tilt = flow.tilt(heads, x, x)  # the sums that moved the tokens, shared with them when compiled
@@ -104,7 +104,7 @@ def _noise_step(t0: ScalarLike, t1: ScalarLike, x: Tokens, flow: AttentionFlow) 
     )
 
 
-def _at_jump(t0: ScalarLike, t1: ScalarLike, x1: Tokens, flow: AttentionFlow) -> _Terms:
+def _at_jump(t0: ScalarLike, t1: ScalarLike, x1: Tokens, flow: AbstractHeadsFlow) -> _Terms:
     """The energy gained when the weights jump at the end of the step; zero where they do not."""
     before, after = flow.heads(jnp.nextafter(t1, t0), x1), flow.heads(t1, x1)
     gain = flow.tilt(after, x1, x1[:, :0]).energy - flow.tilt(before, x1, x1[:, :0]).energy

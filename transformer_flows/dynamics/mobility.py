@@ -1,0 +1,61 @@
+"""The exact gradient flow of the interaction energy in the weighted Wasserstein geometry."""
+
+import jax
+import jax.numpy as jnp
+
+from .._types import ScalarLike, Tokens
+from ..geometry import AbstractManifold
+from ..models import AbstractBackend, AbstractHeads, AbstractMask, Padding, TiedHeads, apply_heads
+from ..paths import AbstractPath, AbstractProcess
+from ._heads_flow import AbstractHeadsFlow, as_weights, refuse_other_parts
+
+
+class MobilityFlow(AbstractHeadsFlow):
+    """Tokens along the gradient of the energy in W_{m,2}: x_i' = ±∇(δE/δμ)(x_i)/b̂(x_i).
+
+    b̂ is the effective mobility, the harmonic mean of the heads' mobilities, and the sign that of the tied heads: -1
+    descends the energy, +1 ascends it. Flow 2 of the gradient-flow picture of arXiv:2605.18870; with one head it is
+    `AttentionFlow`. Its squared speed `Slope` and the energy's squared slope `EnergySlope` are equal, so the
+    energy-dissipation identity holds for any number of heads. Called as `flow(t, x)` with tokens `(n, d)`.
+
+    `weights` are tied heads, a path or a process of them. A mask says only which tokens exist: a causal one, under
+    which attention is no gradient, is refused with `ValueError`, and so are heads that are not tied.
+    """
+
+    manifold: AbstractManifold
+    weights: AbstractPath | AbstractProcess
+    mask: AbstractMask | None
+    backend: AbstractBackend | None
+
+    def __init__(
+        self,
+        manifold: AbstractManifold,
+        weights: AbstractHeads | AbstractPath | AbstractProcess,
+        mask: AbstractMask | None = None,
+        backend: AbstractBackend | None = None,
+    ):
+        refuse_other_parts(mask, backend)
+        if mask is not None and not isinstance(mask, Padding):
+            raise ValueError(f"mask must be Padding or None: under {type(mask).__name__} attention is no gradient.")
+        self.manifold = manifold
+        self.weights = as_weights(weights, manifold)
+        self.mask = mask
+        self.backend = backend
+
+    def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
+        x = self.present(x)
+        heads = self.heads(t, x)
+        if not isinstance(heads, TiedHeads):
+            raise ValueError(
+                f"MobilityFlow needs tied heads, Heads.tied(D, sign=±1), whose sign says whether the energy rises or "
+                f"falls; got {type(heads).__name__}."
+            )
+        tilt = self.tilt(heads, x, x)
+        # mobilities relative to the largest: their ratios are finite where they overflow
+        largest = jax.lax.stop_gradient(jnp.max(tilt.log_mass, axis=0))
+        relative = jnp.exp(tilt.log_mass - largest[None])
+        gradient = jnp.mean(relative[..., None] * apply_heads(heads.D, tilt.mean), axis=0)
+        velocity = heads.sign * gradient * jnp.mean(1 / relative, axis=0)[:, None]
+        if self.existing is not None:
+            velocity = jnp.where(self.existing[:, None], velocity, 0)
+        return self.manifold.project(x, velocity)

@@ -1,0 +1,28 @@
+"""The time integral of another observable."""
+
+from jaxtyping import Array, PyTree
+
+from .._types import ScalarLike
+from ..dynamics import AbstractFlow
+from ._observable import AbstractIntegral, AbstractObservable
+
+
+class TimeIntegral(AbstractIntegral[AbstractFlow]):
+    """∫ f dt from the first time on, accumulated by the solver at its own order; the shape is that of f's values.
+
+    `TimeIntegral(Slope())`, for instance, is the action of the curve of measures, ∫ |μ'|² dt in W_{m,2}.
+    """
+
+    observable: AbstractObservable
+
+    def __call__(self, t: ScalarLike, x: PyTree[Array], flow: AbstractFlow) -> None:
+        return None
+
+    def rate(self, t: ScalarLike, x: PyTree[Array], flow: AbstractFlow) -> PyTree[Array]:
+        return self.observable(t, x, flow)
+
+    def jump(self, t0: ScalarLike, t1: ScalarLike, x0: PyTree[Array], x1: PyTree[Array], flow: AbstractFlow) -> None:
+        return None
+
+    def report(self, first: None, now: None, total: PyTree[Array]) -> PyTree[Array]:
+        return total
