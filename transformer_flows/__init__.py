@@ -4,7 +4,7 @@ Start with `solve`. A flow (`AttentionFlow`) is a vector field on a manifold (`S
 `Heads`, or a path of heads in time; observables (`Energy`, `EnergyBalance`, …) are reduced inside the solve.
 """
 
-from . import theory as theory
+from . import theory as theory, transport as transport
 from .dynamics import (
     AbstractFlow as AbstractFlow,
     AttentionFlow as AttentionFlow,
