@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.optimize
 from jaxtyping import Array, Float, Int
 
 from .._checks import concrete, refuse_non_finite
@@ -45,6 +44,8 @@ def optimal_matching(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Int[Arra
 
 
 def _assign(cost: Any) -> Int[np.ndarray, "n"]:
+    import scipy.optimize  # here, because it takes long to import
+
     cost = np.asarray(cost, float)
     if not np.isfinite(cost).all():
         raise ValueError("x and y must be finite; a distance between them is not.")
