@@ -118,6 +118,8 @@ def test_noise_is_not_invented_outside_of_the_times_on_which_it_was_drawn():
     for ts in ([0.0, 3.0], [2.0, 4.0]):
         with pytest.raises(ValueError, match=r"drawn, \[0, 1\]; got"):
             tfl.solve(flow, PROBLEM.x0, ts)
+        with pytest.raises(ValueError, match="reach as far"):
+            tfl.solve(flow, PROBLEM.x0, ts, dt=0.5)
 
 
 def test_a_flow_of_padding_alone_is_refused():
@@ -160,7 +162,8 @@ for name, call in {
         assert str(error).startswith(name), (name, error)
     else:
         raise AssertionError(name)
-assert tfl.solve(flow, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], ts, dt=0.5).status == "successful"
+sol = tfl.solve(flow, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], ts, dt=0.5, observe={"first": lambda t, x, flow: x[0, 0]})
+assert sol.status == "successful" and sol.observed["first"][0] == 1
 """
 
 

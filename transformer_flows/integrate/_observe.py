@@ -1,5 +1,6 @@
 """Evaluating observables along a solve: one function that saves, one that adds up."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,17 +10,17 @@ from jaxtyping import Array, PyTree
 
 from .._types import Scalar
 from ..dynamics import AbstractFlow
-from ..observables import AbstractIntegral, AbstractObservable
+from ..observables import AbstractIntegral
 
 
 class Observers(eqx.Module):
     """The observables of one solve, with the instantaneous values at its first time."""
 
-    observe: dict[str, AbstractObservable]
+    observe: dict[str, Callable]
     states: bool = eqx.field(static=True)
     first: dict[str, PyTree[Array]]
 
-    def __init__(self, observe: dict[str, AbstractObservable], states: bool, flow: AbstractFlow, t: Scalar, x: Any):
+    def __init__(self, observe: dict[str, Callable], states: bool, flow: AbstractFlow, t: Scalar, x: Any):
         self.observe = observe
         self.states = states
         self.first = {name: integral(t, x, flow) for name, integral in _integrals(observe).items()}
@@ -53,7 +54,7 @@ class Observers(eqx.Module):
         return (x if self.states else None), observed
 
 
-def _integrals(observe: dict[str, AbstractObservable]) -> dict[str, AbstractIntegral]:
+def _integrals(observe: dict[str, Callable]) -> dict[str, AbstractIntegral]:
     return {name: obs for name, obs in observe.items() if isinstance(obs, AbstractIntegral)}
 
 

@@ -1,6 +1,6 @@
 """`solve`: a flow, a start and times give a solution."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import diffrax
@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, PyTree
 from .._checks import concrete, refuse_non_finite, refuse_other_type
 from .._types import Knots, Times, TimesLike, as_float
 from ..dynamics import AbstractFlow
-from ..observables import AbstractIntegral, AbstractObservable
+from ..observables import AbstractIntegral
 from ..paths import AbstractPath, find_paths, find_processes
 from ._adaptive import adaptive_steps
 from ._clock import Clock, clock_of_length, clock_on_grid
@@ -33,7 +33,7 @@ def solve(
     dt: ArrayLike | None = None,
     rtol: ArrayLike | None = None,
     atol: ArrayLike | None = None,
-    observe: Mapping[str, AbstractObservable] | None = None,
+    observe: Mapping[str, Callable] | None = None,
     states: bool = True,
     max_steps: int = 1_000_000,
     adjoint: diffrax.AbstractAdjoint | None = None,
@@ -96,7 +96,7 @@ def _solve(
     ts: Times,
     clock: Clock | None,
     solver: Retracting,
-    observe: dict[str, AbstractObservable],
+    observe: dict[str, Callable],
     rtol: Array,
     atol: Array,
     progress_meter: diffrax.AbstractProgressMeter,
@@ -129,7 +129,11 @@ def _refuse_wrong_types(flow: Any, solver: Any, observe: Any, max_steps: Any) ->
     refuse_other_type(solver, "solver", diffrax.AbstractSolver | None, "a Diffrax solver such as Heun(), or None")
     refuse_other_type(observe, "observe", Mapping | None, "a mapping from names to observables")
     for name, observable in (observe or {}).items():
-        refuse_other_type(observable, f"observe[{name!r}]", AbstractObservable, "an observable such as Energy()")
+        if not callable(observable) or isinstance(observable, type):
+            raise ValueError(
+                f"observe[{name!r}] must be an observable such as Energy(), called as obs(t, x, flow); got "
+                f"{observable!r}."
+            )
     if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 1:
         raise ValueError(f"max_steps must be a positive integer; got {max_steps!r}.")
 
@@ -167,6 +171,10 @@ def _paths(flow: AbstractFlow) -> list[AbstractPath]:
 
 def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adjoint) -> Clock | None:
     """The clock of fixed steps, or None for adaptive ones."""
+    gridded = [path for path in paths if path.grid is not None]
+    rough = [path for path in gridded if path.jumps is None and path.derivative(as_float(ts[0])) is None]
+    for path in rough:
+        _refuse_outside(path, ts)
     adaptive = {name: v for name, v in {"rtol": rtol, "atol": atol, "adjoint": adjoint}.items() if v is not None}
     for name in ("rtol", "atol"):
         value = concrete(adaptive.get(name))
@@ -179,8 +187,6 @@ def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adj
         if adaptive:
             raise ValueError(f"dt asks for fixed steps, {next(iter(adaptive))} for adaptive ones; give one of them.")
         return clock_of_length(ts, dt, _jumps(paths, as_float(ts)))
-    gridded = [path for path in paths if path.grid is not None]
-    rough = [path for path in gridded if path.jumps is None and path.derivative(as_float(ts[0])) is None]
     if adaptive and rough:
         raise ValueError(
             f"{type(rough[0]).__name__} moves by noise, which adaptive steps cannot resolve; omit "
@@ -188,8 +194,6 @@ def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adj
         )
     if adaptive or not gridded:
         return None
-    for path in rough:
-        _refuse_outside(path, ts)
     grids = [path.grid for path in gridded if path.grid is not None]
     return clock_on_grid(ts, grids[0] if len(grids) == 1 else jnp.sort(jnp.concatenate(grids)))
 
@@ -212,7 +216,7 @@ def _jumps(paths: list[AbstractPath], ts: Times) -> Knots | None:
     return jnp.sort(jnp.concatenate([jump.astype(ts.dtype) for jump in jumps])) if jumps else None
 
 
-def _refuse_jumping_integrals(observe: dict[str, AbstractObservable], paths: list[AbstractPath]) -> None:
+def _refuse_jumping_integrals(observe: dict[str, Callable], paths: list[AbstractPath]) -> None:
     integrals = [name for name, obs in observe.items() if isinstance(obs, AbstractIntegral)]
     if integrals and any(path.jumps is not None for path in paths):
         raise ValueError(
