@@ -64,8 +64,9 @@ class AbstractHeadsFlow(AbstractFlow):
 
     def tilt(self, heads: AbstractHeads, x: Tokens, values: Float[Array, "n v"]) -> Tilt:
         """The tilted sums of `values` under `heads` at the tokens, over the whole measure (no causal mask)."""
-        x = self.present(x)
-        log_mass, mean = self.backend_for(heads, x)(queries(heads, x), self.measure(x), values)
+        measure = self.measure(x)
+        x = measure.points
+        log_mass, mean = self.backend_for(heads, x)(queries(heads, x), measure, values)
         return Tilt(log_mass, mean, self._token_weights(x))
 
     def backend_for(self, heads: AbstractHeads, x: Tokens) -> AbstractBackend:
@@ -84,6 +85,12 @@ class AbstractHeadsFlow(AbstractFlow):
     def _token_weights(self, x: Tokens) -> Float[Array, "n"]:
         exists = jnp.ones(x.shape[0], x.dtype) if self.existing is None else self.existing.astype(x.dtype)
         return exists / jnp.maximum(jnp.sum(exists), 1)
+
+    def tangent(self, x: Tokens, velocity: Tokens) -> Tokens:
+        """The tangent part of a velocity; zero for tokens that do not exist."""
+        if self.existing is not None:
+            velocity = jnp.where(self.existing[:, None], velocity, 0)
+        return self.manifold.project(x, velocity)
 
     def energy_gradient(self, heads: AbstractHeads, x: Tokens, tilt: Tilt) -> Tokens:
         """∇(δE/δμ)(x_i) `(n, d)`, tangent: n times the Riemannian gradient of the energy at token i.

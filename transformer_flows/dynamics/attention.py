@@ -47,7 +47,4 @@ class AttentionFlow(AbstractHeadsFlow):
         x = self.present(x)
         heads = self.heads(t, x)
         average = self.kind(self.backend_for(heads, x), queries(heads, x), self.measure(x), self.mask)
-        velocity = jnp.mean(apply_heads(heads.value, average), axis=0)
-        if self.existing is not None:
-            velocity = jnp.where(self.existing[:, None], velocity, 0)
-        return self.manifold.project(x, velocity)
+        return self.tangent(x, jnp.mean(apply_heads(heads.value, average), axis=0))

@@ -55,7 +55,4 @@ class MobilityFlow(AbstractHeadsFlow):
         largest = jax.lax.stop_gradient(jnp.max(tilt.log_mass, axis=0))
         relative = jnp.exp(tilt.log_mass - largest[None])
         gradient = jnp.mean(relative[..., None] * apply_heads(heads.D, tilt.mean), axis=0)
-        velocity = heads.sign * gradient * jnp.mean(1 / relative, axis=0)[:, None]
-        if self.existing is not None:
-            velocity = jnp.where(self.existing[:, None], velocity, 0)
-        return self.manifold.project(x, velocity)
+        return self.tangent(x, heads.sign * gradient * jnp.mean(1 / relative, axis=0)[:, None])

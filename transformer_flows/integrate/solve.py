@@ -172,7 +172,9 @@ def _paths(flow: AbstractFlow) -> list[AbstractPath]:
 def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adjoint) -> Clock | None:
     """The clock of fixed steps, or None for adaptive ones."""
     gridded = [path for path in paths if path.grid is not None]
-    rough = [path for path in gridded if path.jumps is None and path.derivative(as_float(ts[0])) is None]
+    # traced, not computed: only whether there is a derivative matters
+    smooth = lambda path: eqx.filter_eval_shape(path.derivative, as_float(ts[0])) is not None
+    rough = [path for path in gridded if path.jumps is None and not smooth(path)]
     for path in rough:
         _refuse_outside(path, ts)
     adaptive = {name: v for name, v in {"rtol": rtol, "atol": atol, "adjoint": adjoint}.items() if v is not None}
