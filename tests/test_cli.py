@@ -139,14 +139,16 @@ def test_verify_counts_failures_and_goes_on(monkeypatch, capsys):
         "off": lambda quick: Measurement(1.0, 2.0, 0.9, 1.1),
     }
     checks = {name: ClaimCheck(name, "paper", "words", measure) for name, measure in checks.items()}
+    checks["doubted"] = ClaimCheck("doubted", "paper", "words", checks["off"].measure, contradicted="another number")
     monkeypatch.setattr("transformer_flows.experiments.verify.CLAIMS", checks)
     assert cli.main(["verify", "--quick"]) == 1
     captured = capsys.readouterr()
     assert "1.05 ± 0.02" in captured.out
     assert "ZeroDivisionError: no tokens left" in captured.out
     assert captured.out.count("fails") == 2 and captured.out.count("holds") == 2  # one is a name
-    assert "2 of 3 claims fail: broken, off" in captured.err
-    assert cli.main(["verify", "hol"]) == 0
+    assert "Contradicted: another number" in captured.out and captured.out.count("contradicted") == 1
+    assert "2 of 4 claims fail: broken, off" in captured.err
+    assert cli.main(["verify", "hol"]) == cli.main(["verify", "doubted"]) == 0
 
 
 def test_view_prints_the_page_and_opens_it_where_there_is_a_display(page, capsys, monkeypatch, tmp_path):

@@ -29,6 +29,7 @@ ONLY_IN = {
     "optax": ("control",),
     "matplotlib": ("reports",),
     "plotly": ("reports",),
+    "ott": ("transport",),
 }
 
 

@@ -8,10 +8,18 @@ from . import theory as theory, transport as transport
 from .dynamics import (
     AbstractFlow as AbstractFlow,
     AttentionFlow as AttentionFlow,
+    DensityFlow as DensityFlow,
     MobilityFlow as MobilityFlow,
 )
 from .experiments import load as load
-from .geometry import AbstractManifold as AbstractManifold, Euclidean as Euclidean, Sphere as Sphere
+from .geometry import (
+    AbstractBasis as AbstractBasis,
+    AbstractManifold as AbstractManifold,
+    Euclidean as Euclidean,
+    FourierModes as FourierModes,
+    Sphere as Sphere,
+    SphericalHarmonics as SphericalHarmonics,
+)
 from .integrate import (
     Solution as Solution,
     Status as Status,
@@ -51,6 +59,7 @@ from .observables import (
     PairwiseCosine as PairwiseCosine,
     Slope as Slope,
     TimeIntegral as TimeIntegral,
+    settling_time as settling_time,
 )
 from .paths import (
     AbstractPath as AbstractPath,
@@ -62,9 +71,11 @@ from .paths import (
     Oscillating as Oscillating,
     PiecewiseConstant as PiecewiseConstant,
     Prescribed as Prescribed,
+    Variation as Variation,
     phase_locked as phase_locked,
     phase_spread as phase_spread,
     realise as realise,
+    variation as variation,
 )
 
 __version__ = "0.1.0"

@@ -57,7 +57,7 @@ def test_velocity_is_the_gradient_of_the_energy():
     def gap(x):
         gradient = SPHERE.project(x, x.shape[0] * jax.grad(lambda x: tfl.Energy()(ZERO, x, flow))(x))
         heads = flow.heads(ZERO, x)
-        return flow(ZERO, x) + gradient / flow.tilt(heads, x, x).effective_mobility[:, None]
+        return flow(ZERO, x) + gradient / flow.tilt(heads, flow.measure(x)).effective_mobility[:, None]
 
     np.testing.assert_allclose(gap(problem.x0), 0, atol=1e-12)
 

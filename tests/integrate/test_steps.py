@@ -156,6 +156,16 @@ def test_steps_end_at_the_jumps_of_the_weights():
     np.testing.assert_allclose(fixed.states[-1], x, atol=1e-8)
 
 
+def test_adaptive_steps_end_where_lines_meet():
+    """The weights' derivative jumps at a knot, and with it what the balance integrates."""
+    D = jnp.stack([tfl.random_symmetric(k, h=2, d=3) for k in jr.split(jr.key(5), 4)])
+    path = tfl.Interpolated([0.0, 0.31, 0.77, 1.0], jax.vmap(lambda d: tfl.Heads.tied(d, sign=-1))(D))
+    flow = tfl.AttentionFlow(tfl.Sphere(3), path)
+    observe = {"balance": tfl.EnergyBalance()}
+    sol = tfl.solve(flow, PROBLEM.x0, [0.0, 1.0], rtol=1e-10, atol=1e-12, observe=observe)
+    assert abs(sol.observed["balance"].residual[-1]) < 1e-8
+
+
 def test_one_step_per_layer_is_the_network():
     """On the knots of piecewise-constant weights the default is a residual network, layer by layer."""
     keys = jr.split(jr.key(4), 5)

@@ -46,7 +46,7 @@ def test_gradient_of_the_energy(problem):
     def routes(x):
         energy = lambda x: tfl.Energy()(ZERO, x, flow)
         heads = flow.heads(ZERO, x)
-        by_hand = flow.energy_gradient(heads, x, flow.tilt(heads, x, x))
+        by_hand = flow.energy_gradient(heads, flow.measure(x), flow.tilt(heads, flow.measure(x)))
         by_autodiff = flow.manifold.project(x, x.shape[0] * jax.grad(energy)(x))
         rate = jax.jvp(energy, (x,), (flow(ZERO, x),))[1]
         return by_hand, by_autodiff, tfl.Dissipation()(ZERO, x, flow), -rate

@@ -176,3 +176,10 @@ def test_figures_need_their_variables_and_no_empty_ones():
     assert list(reports.figures(moving_heads()[["energy"]].isel(t=slice(0)))) == []
     assert list(reports.figures(equiangular())) == ["equiangular", "hitting_times"]
     assert list(reports.figures(diagram())) == ["clustering_diagram"]
+
+
+def test_a_contradicted_claim_is_neither_good_nor_bad():
+    from transformer_flows.reports.markup import claims_table
+
+    table = claims_table([{"source": "paper", "statement": "words", "verdict": "contradicted"}])
+    assert '<td class="warned">contradicted</td>' in table

@@ -2,5 +2,7 @@
 
 from ._flow import AbstractFlow as AbstractFlow, existing_tokens as existing_tokens
 from ._heads_flow import AbstractHeadsFlow as AbstractHeadsFlow
+from ._measure_flow import AbstractMeasureFlow as AbstractMeasureFlow
 from .attention import AttentionFlow as AttentionFlow
+from .density import DensityFlow as DensityFlow
 from .mobility import MobilityFlow as MobilityFlow

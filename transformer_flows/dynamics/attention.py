@@ -5,7 +5,17 @@ import jax.numpy as jnp
 from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens
 from ..geometry import AbstractManifold
-from ..models import AbstractBackend, AbstractHeads, AbstractKind, AbstractMask, Softmax, apply_heads, queries
+from ..models import (
+    AbstractBackend,
+    AbstractHeads,
+    AbstractKind,
+    AbstractMask,
+    Measure,
+    Padding,
+    Softmax,
+    apply_heads,
+    queries,
+)
 from ..paths import AbstractPath, AbstractProcess
 from ._heads_flow import AbstractHeadsFlow, as_weights, refuse_other_parts
 
@@ -44,7 +54,19 @@ class AttentionFlow(AbstractHeadsFlow):
         self.backend = backend
 
     def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
-        x = self.present(x)
-        heads = self.heads(t, x)
-        average = self.kind(self.backend_for(heads, x), queries(heads, x), self.measure(x), self.mask)
-        return self.tangent(x, jnp.mean(apply_heads(heads.value, average), axis=0))
+        measure = self.measure(x)
+        return self.tangent(measure.points, self._pull(t, measure.points, measure, self.mask))
+
+    def field(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
+        """The velocity at the points, each of which attends to the whole measure."""
+        if not isinstance(self.mask, Padding | None):
+            raise ValueError(
+                f"mask must be Padding or None for a field: {type(self.mask).__name__} orders the tokens, and a "
+                "measure has no order."
+            )
+        return self.manifold.project(points, self._pull(t, points, measure, None))
+
+    def _pull(self, t: ScalarLike, points: Tokens, measure: Measure, mask: AbstractMask | None) -> Tokens:
+        heads = self.heads(t, points)
+        average = self.kind(self.backend_for(heads, measure), queries(heads, points), measure, mask)
+        return jnp.mean(apply_heads(heads.value, average), axis=0)

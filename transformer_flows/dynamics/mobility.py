@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from .._types import ScalarLike, Tokens
 from ..geometry import AbstractManifold
-from ..models import AbstractBackend, AbstractHeads, AbstractMask, Padding, TiedHeads, apply_heads
+from ..models import AbstractBackend, AbstractHeads, AbstractMask, Measure, Padding, TiedHeads, apply_heads, queries
 from ..paths import AbstractPath, AbstractProcess
 from ._heads_flow import AbstractHeadsFlow, as_weights, refuse_other_parts
 
@@ -43,16 +43,23 @@ class MobilityFlow(AbstractHeadsFlow):
         self.backend = backend
 
     def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
-        x = self.present(x)
-        heads = self.heads(t, x)
+        measure = self.measure(x)
+        return self.tangent(measure.points, self._pull(t, measure.points, measure))
+
+    def field(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
+        """±∇(δE/δμ)/b̂ of the measure at the points."""
+        return self.manifold.project(points, self._pull(t, points, measure))
+
+    def _pull(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
+        heads = self.heads(t, points)
         if not isinstance(heads, TiedHeads):
             raise ValueError(
                 f"MobilityFlow needs tied heads, Heads.tied(D, sign=±1), whose sign says whether the energy rises or "
                 f"falls; got {type(heads).__name__}."
             )
-        tilt = self.tilt(heads, x, x)
+        log_mass, mean = self.backend_for(heads, measure)(queries(heads, points), measure, measure.points)
         # mobilities relative to the largest: their ratios are finite where they overflow
-        largest = jax.lax.stop_gradient(jnp.max(tilt.log_mass, axis=0))
-        relative = jnp.exp(tilt.log_mass - largest[None])
-        gradient = jnp.mean(relative[..., None] * apply_heads(heads.D, tilt.mean), axis=0)
-        return self.tangent(x, heads.sign * gradient * jnp.mean(1 / relative, axis=0)[:, None])
+        largest = jax.lax.stop_gradient(jnp.max(log_mass, axis=0))
+        relative = jnp.exp(log_mass - largest[None])
+        gradient = jnp.mean(relative[..., None] * apply_heads(heads.D, mean), axis=0)
+        return heads.sign * gradient * jnp.mean(1 / relative, axis=0)[:, None]

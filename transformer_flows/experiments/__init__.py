@@ -17,21 +17,35 @@ if TYPE_CHECKING:
     from .catalogue import from_dict as from_dict, read as read
     from .clustering_diagram import ClusteringDiagram as ClusteringDiagram
     from .equiangular import Equiangular as Equiangular
+    from .mean_field import MeanField as MeanField
+    from .minimising_movements import MinimisingMovements as MinimisingMovements
     from .moving_heads import MovingHeads as MovingHeads
+    from .omega_limit import OmegaLimit as OmegaLimit
     from .runner import RunInterrupted as RunInterrupted, compute as compute, run as run
     from .spec import Spec as Spec, SpecError as SpecError
+    from .stability import Stability as Stability
+    from .two_flows import TwoFlows as TwoFlows
+    from .weight_limit import WeightLimit as WeightLimit
+    from .weighted_metric import WeightedMetric as WeightedMetric
 
 _HOME = {
     "from_dict": "catalogue",
     "read": "catalogue",
     "ClusteringDiagram": "clustering_diagram",
     "Equiangular": "equiangular",
+    "MinimisingMovements": "minimising_movements",
+    "MeanField": "mean_field",
     "MovingHeads": "moving_heads",
+    "OmegaLimit": "omega_limit",
     "RunInterrupted": "runner",
     "compute": "runner",
     "run": "runner",
     "Spec": "spec",
     "SpecError": "spec",
+    "Stability": "stability",
+    "TwoFlows": "two_flows",
+    "WeightLimit": "weight_limit",
+    "WeightedMetric": "weighted_metric",
 }
 
 

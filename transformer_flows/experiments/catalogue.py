@@ -7,11 +7,32 @@ from typing import Any
 
 from .clustering_diagram import ClusteringDiagram
 from .equiangular import Equiangular
+from .mean_field import MeanField
+from .minimising_movements import MinimisingMovements
 from .moving_heads import MovingHeads
+from .omega_limit import OmegaLimit
 from .record import CONFIG
 from .spec import Spec, SpecError, got, known_names, read_toml
+from .stability import Stability
+from .two_flows import TwoFlows
+from .weight_limit import WeightLimit
+from .weighted_metric import WeightedMetric
 
-KINDS: dict[str, type[Spec]] = {kind.kind: kind for kind in (MovingHeads, Equiangular, ClusteringDiagram)}
+KINDS: dict[str, type[Spec]] = {
+    kind.kind: kind
+    for kind in (
+        MovingHeads,
+        TwoFlows,
+        WeightedMetric,
+        MinimisingMovements,
+        Stability,
+        WeightLimit,
+        OmegaLimit,
+        Equiangular,
+        ClusteringDiagram,
+        MeanField,
+    )
+}
 
 
 def from_dict(values: Mapping[str, Any]) -> Spec:

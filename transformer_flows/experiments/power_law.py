@@ -16,17 +16,18 @@ class PowerLaw(NamedTuple):
     high: float
 
 
-def fit_power_law(heads: np.ndarray, means: np.ndarray, seed: int) -> PowerLaw:
+def fit_power_law(heads: np.ndarray, means: np.ndarray, seed: int, *, paired: bool = False) -> PowerLaw:
     """Fit a·H^b to the mean over paths of `means` (heads, path), by least squares on logarithms.
 
-    The interval is a bootstrap: paths are drawn with replacement for each H on its own, and fitted again.
+    The interval is a bootstrap: paths are drawn with replacement and fitted again, for each H on its own, or the same
+    ones for all where they are `paired` (path k starts alike for every H).
     """
     if len(heads) < 2 or not (np.isfinite(means).all() and (means > 0).all()):
         return PowerLaw(*[np.nan] * 4)
     exponent, intercept = _line(heads, means.mean(axis=1))
     rng = np.random.default_rng(seed)
     paths = means.shape[1]
-    draws = rng.integers(paths, size=(RESAMPLES, len(heads), paths))
+    draws = rng.integers(paths, size=(RESAMPLES, 1 if paired else len(heads), paths))
     resampled = np.take_along_axis(means[None], draws, axis=2).mean(axis=2)
     slopes = _line(heads, resampled.T)[0]
     low, high = np.quantile(slopes, [0.025, 0.975]) if paths > 1 else (np.nan, np.nan)

@@ -9,12 +9,20 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from . import claims_moving_heads as _moving_heads, claims_scalar_laws as _scalar_laws
+from . import (
+    claims_mean_field as _mean_field,
+    claims_moving_heads as _moving_heads,
+    claims_scalar_laws as _scalar_laws,
+    claims_stability as _stability,
+    claims_transport as _transport,
+    claims_two_flows as _two_flows,
+)
 from .claims import CLAIMS, Claim, ClaimCheck
 from .spec import SpecError, known_names
 
 # Imported for their effect: each module registers its claims.
-SUBJECTS = (_scalar_laws, _moving_heads)
+SUBJECTS = (_scalar_laws, _moving_heads, _two_flows, _transport, _stability, _mean_field)
+STYLES = {"holds": "green", "contradicted": "bold yellow", "fails": "bold red"}
 
 
 def select(pattern: str) -> list[ClaimCheck]:
@@ -54,11 +62,12 @@ def _table() -> Table:
 
 
 def _row(claim: Claim) -> tuple[str | Text, ...]:
-    style = "green" if claim.verdict == "holds" else "bold red"
     about = Text.assemble((claim.name, "bold"), f"\n{claim.statement} ({claim.source})")
     if claim.fault:
         about.append(f"\n{claim.fault}", style="red")
+    elif claim.contradicted:
+        about.append(f"\nContradicted: {claim.contradicted}", style="yellow")
     measured = f"{claim.measured:.4g}" + (f" ± {claim.error:.1g}" if claim.error else "")
     accepted = f"{claim.low:.4g} … {claim.high:.4g}"
-    verdict = Text(claim.verdict, style=style)
+    verdict = Text(claim.verdict, style=STYLES[claim.verdict])
     return about, f"{claim.predicted:.4g}", measured, accepted, verdict, f"{claim.seconds:.1f}"

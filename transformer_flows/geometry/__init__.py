@@ -1,5 +1,8 @@
 """Spaces in which tokens live."""
 
+from ._basis import AbstractBasis as AbstractBasis
 from ._manifold import AbstractManifold as AbstractManifold
 from .euclidean import Euclidean as Euclidean
+from .fourier import FourierModes as FourierModes
+from .harmonics import SphericalHarmonics as SphericalHarmonics
 from .sphere import Sphere as Sphere

@@ -22,7 +22,7 @@ def adaptive_steps(
     solver: Retracting,
     observers: Observers,
     progress_meter: diffrax.AbstractProgressMeter,
-    jumps: Knots | None,
+    breaks: Knots | None,
     rtol: Scalar,
     atol: Scalar,
     max_steps: int,
@@ -35,11 +35,11 @@ def adaptive_steps(
     dtype = jnp.result_type(*jax.tree.leaves(x0))
     span = ts[-1] - ts[0]
     unit = ((ts - ts[0]) / span).astype(dtype)
-    unit_jumps = None if jumps is None else ((jumps - ts[0]) / span).astype(dtype)
+    unit_breaks = None if breaks is None else ((breaks - ts[0]) / span).astype(dtype)
 
     def field(s: Any, y: Any, args: Any) -> Augmented:
         x, integrals = y
-        t = _time(s, ts, jumps, unit_jumps)
+        t = _time(s, ts, breaks, unit_breaks)
         scale = lambda leaf: leaf * span.astype(leaf.dtype)
         return cast_like(jax.tree.map(scale, (flow(t, x), observers.rates(t, x, flow))), (x, integrals))
 
@@ -50,8 +50,8 @@ def adaptive_steps(
 
     pid = diffrax.PIDController(rtol.astype(dtype), atol.astype(dtype), norm=error_of_state)
     controller: diffrax.AbstractStepSizeController = Resolved(pid)  # pyright: ignore[reportCallIssue]  # rtol, atol: properties
-    if unit_jumps is not None:
-        controller = diffrax.ClipStepSizeController(controller, jump_ts=unit_jumps)
+    if unit_breaks is not None:
+        controller = diffrax.ClipStepSizeController(controller, jump_ts=unit_breaks)
     result = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
         solver,
@@ -80,15 +80,15 @@ def adaptive_steps(
     return saved, status, end_time, stats
 
 
-def _time(s: Scalar, ts: Times, jumps: Knots | None, unit_jumps: Knots | None) -> Scalar:
-    """The time of unit clock `s`, kept on the side of the jumps on which `s` is, whatever the rounding."""
+def _time(s: Scalar, ts: Times, breaks: Knots | None, unit_breaks: Knots | None) -> Scalar:
+    """The time of unit clock `s`, kept on the side of the breaks on which `s` is, whatever the rounding."""
     t = ts[0] + s.astype(ts.dtype) * (ts[-1] - ts[0])
-    if jumps is None or unit_jumps is None:
+    if breaks is None or unit_breaks is None:
         return t
-    jumps = jumps.astype(ts.dtype)
-    piece = jnp.searchsorted(unit_jumps, s, side="right")
-    low = jnp.concatenate([jnp.full(1, -jnp.inf, jumps.dtype), jumps])[piece]
-    high = jnp.concatenate([jumps, jnp.full(1, jnp.inf, jumps.dtype)])[piece]
+    breaks = breaks.astype(ts.dtype)
+    piece = jnp.searchsorted(unit_breaks, s, side="right")
+    low = jnp.concatenate([jnp.full(1, -jnp.inf, breaks.dtype), breaks])[piece]
+    high = jnp.concatenate([breaks, jnp.full(1, jnp.inf, breaks.dtype)])[piece]
     return jnp.clip(t, low, jnp.nextafter(high, low))
 
 

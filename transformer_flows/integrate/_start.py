@@ -8,7 +8,7 @@ from jaxtyping import Array, PyTree
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid
-from ..dynamics import AbstractFlow, existing_tokens
+from ..dynamics import AbstractFlow, AbstractHeadsFlow, existing_tokens
 from ..geometry import AbstractManifold
 
 # How far from the manifold a start may be and still be taken for rounding, and retracted without a word.
@@ -29,13 +29,18 @@ def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
 
 def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None:
     manifold = flow.manifold
-    if x0.ndim != 2 or x0.shape[1] != manifold.d or x0.shape[0] == 0:
-        raise ValueError(f"x0 must be tokens of shape (n, {manifold.d}) with n >= 1; got shape {x0.shape}.")
+    one_point = x0.ndim == 1 and not isinstance(flow, AbstractHeadsFlow)
+    if not (x0.ndim == 2 or one_point) or x0.shape[-1] != manifold.d or x0.shape[0] == 0:
+        one = "" if isinstance(flow, AbstractHeadsFlow) else f", or one point, ({manifold.d},)"
+        raise ValueError(f"x0 must be tokens of shape (n, {manifold.d}) with n >= 1{one}; got shape {x0.shape}.")
     if existing is not None and existing.shape != x0.shape[:1]:
         raise ValueError(f"the padding mask has shape {existing.shape}, but x0 has {x0.shape[0]} tokens.")
     exists = concrete(existing)
     if exists is not None and not exists.any():
         raise ValueError("the padding mask must leave at least one token; it marks none as existing.")
+    if one_point:
+        refuse_non_finite(x0, "x0")
+        x0 = x0[None]
     value = concrete(x0)
     if value is None:
         return

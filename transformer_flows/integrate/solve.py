@@ -45,7 +45,8 @@ def solve(
     knots); every derivative mode works. Otherwise steps are adaptive, to `rtol` and `atol` (1e-8 and 1e-10 in float64,
     1e-5 and 1e-7 in float32): reverse mode works, forward mode and Hessians with `adjoint=diffrax.DirectAdjoint()`.
     `solver` is any Diffrax solver of ODEs, kept on the manifold; None takes Euler for fixed steps where a path
-    has a grid (a layer is a step) and Tsit5 elsewhere. Steps end at the jumps of the paths.
+    has a grid (a layer is a step) and Tsit5 elsewhere. Steps end at the jumps of the paths, adaptive ones at the knots
+    of piecewise-linear paths too.
 
     `observe` names observables evaluated at `ts` inside the solve; `states=False` stores no states. An early end is
     not an error: see `Solution.status`, `Solution.end_time`. Results have the dtype of `x0`.
@@ -85,7 +86,7 @@ def solve(
         max_steps=max_steps,
         adjoint=diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
         fresh_start=on_grid,
-        jumps=_jumps(paths, ts),
+        breaks=None if fixed is not None else _breaks(paths, ts),
     )
 
 
@@ -105,7 +106,7 @@ def _solve(
     max_steps: int,
     adjoint: diffrax.AbstractAdjoint,
     fresh_start: bool,
-    jumps: Knots | None,
+    breaks: Knots | None,
 ) -> Solution:
     x0 = flow.manifold.retract(x0)
     observers = Observers(observe, states, flow, ts[0], x0)
@@ -115,7 +116,7 @@ def _solve(
         )
     else:
         saved, status, end_time, stats = adaptive_steps(
-            flow, x0, ts, solver, observers, progress_meter, jumps, rtol, atol, max_steps, adjoint
+            flow, x0, ts, solver, observers, progress_meter, breaks, rtol, atol, max_steps, adjoint
         )
     trajectory, observed = saved
     return Solution(ts, trajectory, observed, status, end_time, stats)
@@ -216,6 +217,13 @@ def _refuse_outside(path: AbstractPath, ts: Any) -> None:
 def _jumps(paths: list[AbstractPath], ts: Times) -> Knots | None:
     jumps = [path.jumps for path in paths if path.jumps is not None and path.jumps.shape[0]]
     return jnp.sort(jnp.concatenate([jump.astype(ts.dtype) for jump in jumps])) if jumps else None
+
+
+def _breaks(paths: list[AbstractPath], ts: Times) -> Knots | None:
+    """Where paths are not smooth: they jump, or lines between knots meet."""
+    breaks = [path.grid if path.jumps is None else path.jumps for path in paths]
+    breaks = [times.astype(ts.dtype) for times in breaks if times is not None and times.shape[0]]
+    return jnp.sort(jnp.concatenate(breaks)) if breaks else None
 
 
 def _refuse_jumping_integrals(observe: dict[str, Callable], paths: list[AbstractPath]) -> None:

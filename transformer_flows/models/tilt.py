@@ -17,7 +17,8 @@ from .heads import AbstractHeads
 class Tilt(eqx.Module):
     """Log mass log ∫ e^{⟨Bx,y⟩} dμ(y) `(h, n)` and tilted means of the attended values `(h, n, v)` at the tokens.
 
-    `token_weights` `(n,)` is the measure μ itself: 1/n per token, 0 for tokens that do not exist.
+    `token_weights` `(n,)` is the measure μ itself, the mass of each of its points: 1/n per token, 0 for tokens that do
+    not exist.
     """
 
     log_mass: Float[Array, "h n"]

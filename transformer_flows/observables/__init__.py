@@ -12,4 +12,5 @@ from .energy import (
     Slope as Slope,
 )
 from .spread import Diameter as Diameter, OrderParameter as OrderParameter, PairwiseCosine as PairwiseCosine
+from .stationarity import settling_time as settling_time
 from .time_integral import TimeIntegral as TimeIntegral

@@ -7,14 +7,14 @@ import equinox as eqx
 from jaxtyping import Array, PyTree
 
 from .._types import ScalarLike
-from ..dynamics import AbstractFlow, AbstractHeadsFlow
+from ..dynamics import AbstractFlow, AbstractMeasureFlow
 
 Flow = TypeVar("Flow", bound=AbstractFlow)
 
 
 def refuse_other_flow(observable: "AbstractObservable", flow: AbstractFlow) -> None:
     """Raise `ValueError` for a flow without heads, which has no interaction energy."""
-    if not isinstance(flow, AbstractHeadsFlow):
+    if not isinstance(flow, AbstractMeasureFlow):
         raise ValueError(
             f"{type(observable).__name__} needs a flow of attention heads, such as AttentionFlow; got "
             f"{type(flow).__name__}."

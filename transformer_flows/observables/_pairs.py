@@ -8,8 +8,10 @@ from .._types import Tokens, Valid
 from ..dynamics import AbstractFlow, existing_tokens
 
 
-def exists_in(x: Tokens, flow: AbstractFlow) -> Valid:
-    """True for every token that exists."""
+def exists_in(x: Array, flow: AbstractFlow) -> Valid:
+    """True for every token that exists. Raises `ValueError` for a state that is not tokens."""
+    if x.ndim != 2:
+        raise ValueError(f"this observable needs tokens of shape (n, d); the state has shape {x.shape}.")
     existing = existing_tokens(flow)
     return jnp.ones(x.shape[0], bool) if existing is None else existing
 

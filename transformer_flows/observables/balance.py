@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import Scalar, ScalarLike, Tokens
-from ..dynamics import AbstractHeadsFlow
+from ..dynamics import AbstractMeasureFlow
 from ..models import AbstractHeads, Tilt, mean_norm_square, mean_square, pair_products, queries
 from ._observable import AbstractIntegral, refuse_other_flow
 from .energy import dissipation
@@ -42,7 +42,7 @@ class _Terms(NamedTuple):
     remainder: Scalar
 
 
-class EnergyBalance(AbstractIntegral[AbstractHeadsFlow]):
+class EnergyBalance(AbstractIntegral[AbstractMeasureFlow]):
     """The energy balance with moving weights, noisy ones included, a `Balance` of scalars (arXiv:2605.18870).
 
     Smooth weights and the dissipation S are integrated by the solver at its own order. Weights driven by noise enter
@@ -50,19 +50,19 @@ class EnergyBalance(AbstractIntegral[AbstractHeadsFlow]):
     of the weights `weight_drift` takes E(x, D⁺) − E(x, D⁻) exactly.
     """
 
-    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractHeadsFlow) -> Scalar:
+    def __call__(self, t: ScalarLike, x: Array, flow: AbstractMeasureFlow) -> Scalar:
         refuse_other_flow(self, flow)
-        return flow.tilt(flow.heads(t, x), x, x[:, :0]).energy
+        return flow.mass(flow.heads(t, x), flow.measure(x)).energy
 
-    def rate(self, t: ScalarLike, x: Tokens, flow: AbstractHeadsFlow) -> _Terms:
-        heads = flow.heads(t, x)
-        tilt = flow.tilt(heads, x, x)
+    def rate(self, t: ScalarLike, x: Array, flow: AbstractMeasureFlow) -> _Terms:
+        heads, measure = flow.heads(t, x), flow.measure(x)
+        tilt = flow.tilt(heads, measure)
         zero = jnp.zeros((), x.dtype)
         derivative = flow.path.derivative(t)
-        drift = zero if derivative is None else _first_order(x, tilt, _cast(derivative, x))
+        drift = zero if derivative is None else _first_order(measure.points, tilt, _cast(derivative, x))
         return _Terms(drift, zero, zero, dissipation(flow, t, x, heads, tilt), zero)
 
-    def jump(self, t0: ScalarLike, t1: ScalarLike, x0: Tokens, x1: Tokens, flow: AbstractHeadsFlow) -> _Terms | None:
+    def jump(self, t0: ScalarLike, t1: ScalarLike, x0: Array, x1: Array, flow: AbstractMeasureFlow) -> _Terms | None:
         if flow.path.jumps is not None:
             return _at_jump(t0, t1, x1, flow)
         if flow.path.grid is None or flow.path.derivative(t0) is not None:
@@ -83,11 +83,12 @@ class EnergyBalance(AbstractIntegral[AbstractHeadsFlow]):
         )
 
 
-def _noise_step(t0: ScalarLike, t1: ScalarLike, x: Tokens, flow: AbstractHeadsFlow) -> _Terms:
+def _noise_step(t0: ScalarLike, t1: ScalarLike, state: Array, flow: AbstractMeasureFlow) -> _Terms:
     """Itô sums of one step: first order in both parts of the increment, second order expected and realised."""
-    heads = flow.heads(t0, x)
-    tilt = flow.tilt(heads, x, x)  # the sums that moved the tokens, shared with them when compiled
-    second = flow.tilt(heads, x, pair_products(x)).mean
+    heads, measure = flow.heads(t0, state), flow.measure(state)
+    x = measure.points
+    tilt = flow.tilt(heads, measure)  # the sums that moved the measure, shared with it when compiled
+    second = flow.tilt(heads, measure, pair_products(x)).mean
     step = flow.path.increment(t0, t1)
     drift, noise = _cast(step.drift, x), _cast(step.martingale, x)
     x_square = jnp.sum(x**2, axis=-1)
@@ -104,10 +105,11 @@ def _noise_step(t0: ScalarLike, t1: ScalarLike, x: Tokens, flow: AbstractHeadsFl
     )
 
 
-def _at_jump(t0: ScalarLike, t1: ScalarLike, x1: Tokens, flow: AbstractHeadsFlow) -> _Terms:
+def _at_jump(t0: ScalarLike, t1: ScalarLike, x1: Array, flow: AbstractMeasureFlow) -> _Terms:
     """The energy gained when the weights jump at the end of the step; zero where they do not."""
     before, after = flow.heads(jnp.nextafter(t1, t0), x1), flow.heads(t1, x1)
-    gain = flow.tilt(after, x1, x1[:, :0]).energy - flow.tilt(before, x1, x1[:, :0]).energy
+    measure = flow.measure(x1)
+    gain = flow.mass(after, measure).energy - flow.mass(before, measure).energy
     zero = jnp.zeros((), x1.dtype)
     return _Terms(gain, zero, zero, zero, zero)
 
@@ -122,5 +124,5 @@ def _average(tilt: Tilt, f: Float[Array, "h n"]) -> Scalar:
     return tilt.integrate(jnp.mean(tilt.mobility * f, axis=0))
 
 
-def _cast(heads: AbstractHeads, x: Tokens) -> AbstractHeads:
+def _cast(heads: AbstractHeads, x: Array) -> AbstractHeads:
     return jax.tree.map(lambda leaf: leaf.astype(x.dtype), heads)

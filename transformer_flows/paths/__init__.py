@@ -9,3 +9,4 @@ from .ornstein_uhlenbeck import OrnsteinUhlenbeck as OrnsteinUhlenbeck, Ornstein
 from .oscillating import Oscillating as Oscillating, phase_locked as phase_locked, phase_spread as phase_spread
 from .piecewise_constant import PiecewiseConstant as PiecewiseConstant
 from .prescribed import Prescribed as Prescribed
+from .variation import Variation as Variation, variation as variation

@@ -18,11 +18,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .animation import animate as animate
     from .balance import plot_balance as plot_balance
+    from .bound import plot_bound as plot_bound
     from .diagram import plot_diagram as plot_diagram
+    from .distances import plot_distances as plot_distances
     from .equiangular import plot_equiangular as plot_equiangular, plot_hitting_times as plot_hitting_times
     from .gallery import DRAWINGS as DRAWINGS, Drawing as Drawing, figures as figures
     from .interactive import interactive_tokens as interactive_tokens
+    from .mean_field import plot_density as plot_density, plot_growth_rates as plot_growth_rates
+    from .movements import plot_movements as plot_movements
     from .page import write_report as write_report
+    from .scaling import plot_scaling as plot_scaling
+    from .settling import plot_settling as plot_settling
     from .snapshots import plot_snapshots as plot_snapshots
     from .sweep import plot_sweep as plot_sweep
     from .table import summarise as summarise, summary as summary
@@ -31,18 +37,26 @@ if TYPE_CHECKING:
         plot_energy as plot_energy,
         plot_slope as plot_slope,
     )
+    from .two_flows import plot_two_flows as plot_two_flows
 
 _HOME = {
     "animate": "animation",
     "plot_balance": "balance",
+    "plot_bound": "bound",
     "plot_diagram": "diagram",
+    "plot_distances": "distances",
     "plot_equiangular": "equiangular",
     "plot_hitting_times": "equiangular",
     "DRAWINGS": "gallery",
     "Drawing": "gallery",
     "figures": "gallery",
     "interactive_tokens": "interactive",
+    "plot_density": "mean_field",
+    "plot_growth_rates": "mean_field",
     "write_report": "page",
+    "plot_movements": "movements",
+    "plot_scaling": "scaling",
+    "plot_settling": "settling",
     "plot_snapshots": "snapshots",
     "plot_sweep": "sweep",
     "summarise": "table",
@@ -50,6 +64,7 @@ _HOME = {
     "plot_clusters": "time_series",
     "plot_energy": "time_series",
     "plot_slope": "time_series",
+    "plot_two_flows": "two_flows",
 }
 
 

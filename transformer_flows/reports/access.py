@@ -12,6 +12,16 @@ Moving heads, dimensions in this order:
 
 Equiangular tokens: `cosine`, `cosine_predicted` (law, beta, t); `hitting_time`, `hitting_time_predicted` (law, beta).
 Clustering diagram: `clustered` (d, beta, t); `clustering_time_predicted` (d, beta).
+Convergence: `scaling_error` (series, level, draw); the levels are the coordinate `level`, or the variable
+`scaling_level` (series, level), with the attribute `long_name`; `scaling_power`, `scaling_power_low`,
+`scaling_power_high`, `scaling_prefactor`, `scaling_power_expected` (series).
+
+Two flows: `flow_slope`, `flow_dissipation`, `flow_energy_slope`, `flow_action`, `flow_energy`, `flow_balance_residual`,
+`flow_identity_residual` (flow, heads, t).
+Stability: `growth`, `growth_rate` (case, perturbation, t); `growth_bound`, `growth_rate_bound` (case, t);
+`permutation_gap` (case).
+Long time: `settling_slope`, `settling_energy_slope` (case, t); `settling_time`, `limit_slope`, `weight_variation`,
+`weight_variation_tail`, `weights_integrable` (case).
 
 All are optional. Values that a run did not reach are NaN.
 """
@@ -73,3 +83,23 @@ def snapshot_frames(tokens: xr.DataArray) -> Int[np.ndarray, "k"]:
         return np.unique(np.linspace(0, times.size - 1, min(4, times.size)).round().astype(int))
     nearest = [int(np.abs(times - time).argmin()) for time in np.atleast_1d(np.asarray(wanted, float))]
     return np.asarray(list(dict.fromkeys(nearest)), int)
+
+
+def scaling_levels(data: xr.Dataset) -> Float[np.ndarray, "series level"]:
+    """Return the levels of every series, its own or those that all share."""
+    if "scaling_level" in data:
+        return values(data, "scaling_level", "series", "level")
+    shared = coordinate(data, "level")
+    return np.broadcast_to(shared, (data.sizes["series"], shared.size))
+
+
+def scaling_long_name(data: xr.Dataset) -> str:
+    """Return what the levels are."""
+    return str(data["scaling_level" if "scaling_level" in data else "level"].attrs.get("long_name", "level"))
+
+
+def scaling_powers(data: xr.Dataset) -> list[Float[np.ndarray, "series"]]:
+    """Return power, low and high end of its interval, prefactor and expected power; NaN where there is none."""
+    names = ("power", "power_low", "power_high", "prefactor", "power_expected")
+    nothing = np.full(data.sizes["series"], np.nan)
+    return [values(data, f"scaling_{name}", "series") if f"scaling_{name}" in data else nothing for name in names]

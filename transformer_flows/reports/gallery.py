@@ -7,11 +7,18 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from .balance import plot_balance
+from .bound import plot_bound
 from .diagram import plot_diagram
+from .distances import plot_distances
 from .equiangular import plot_equiangular, plot_hitting_times
+from .mean_field import plot_density, plot_growth_rates
+from .movements import plot_movements
+from .scaling import plot_scaling
+from .settling import plot_settling
 from .snapshots import plot_snapshots
 from .sweep import plot_sweep
 from .time_series import plot_clusters, plot_energy, plot_slope
+from .two_flows import plot_two_flows
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,61 @@ DRAWINGS = (
         "Probability that two tokens have met, that is, have a cosine above a level close to 1, at depth t; with the "
         "time that the scalar equation predicts.",
         needs=("clustered",),
+    ),
+    Drawing(
+        "two_flows",
+        plot_two_flows,
+        "The head-averaged flow of the transformer and the exact gradient flow from the same tokens under the same "
+        "weights. S, G² and slope² agree for one head, and for the gradient flow with any number of them. The energy "
+        "balance closes for both, the energy-dissipation identity for the gradient flow alone.",
+        needs=("flow_slope", "flow_identity_residual"),
+    ),
+    Drawing(
+        "growth_rates",
+        plot_growth_rates,
+        "Growth rates of small perturbations of the uniform density by mode, from a solve of the continuity equation "
+        "(dots) and from linear theory (lines), and their relative distance.",
+        needs=("rate", "rate_predicted"),
+    ),
+    Drawing(
+        "density",
+        plot_density,
+        "The density of infinitely many tokens over depth, relative to the uniform measure.",
+        needs=("density", "node_x"),
+    ),
+    Drawing(
+        "scaling",
+        plot_scaling,
+        "Errors against the level: dots for single draws, diamonds for their mean, lines for the fitted powers.",
+        needs=("scaling_error",),
+    ),
+    Drawing(
+        "movements",
+        plot_movements,
+        "Energy after each proximal step under fixed heads. However long the step, the energy does not rise.",
+        needs=("step_energy",),
+    ),
+    Drawing(
+        "distances",
+        plot_distances,
+        "The distance weighted by the mobility of the heads, over W₂, against the largest norm of the heads, with the "
+        "bounds between which it must lie.",
+        needs=("distance_value", "distance_lower", "distance_upper"),
+    ),
+    Drawing(
+        "bound",
+        plot_bound,
+        "Distance of two clouds under the same weights relative to its start, with the bound exp ∫C dt (dashed; cut "
+        "off where it leaves the figure), and the exponents of both.",
+        needs=("growth", "growth_bound"),
+    ),
+    Drawing(
+        "settling",
+        plot_settling,
+        "G², the speed of the tokens, and slope², how far they are from a stationary point of the energy under the "
+        "heads of the moment. Integrable weights lead to a stationary point of the limit. Spread phases bring G² down "
+        "although every head goes on swinging: that case is not the integrable one, and its slope² stays.",
+        needs=("settling_slope", "settling_time"),
     ),
 )
 

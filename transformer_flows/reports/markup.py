@@ -9,6 +9,7 @@ import numpy as np
 from .table import Summary, number
 
 GOOD = {"true", "pass", "passed", "holds", "confirmed", "agrees", "ok"}
+WARNED = {"contradicted"}
 BAD = {"false", "fail", "failed", "fails", "refuted", "disagrees"}
 
 
@@ -31,7 +32,8 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
 
 def _claim(claim: Mapping[str, Any]) -> str:
     verdict = text(claim.get("verdict"))
-    kind = "good" if verdict.lower() in GOOD else "bad" if verdict.lower() in BAD else ""
+    kinds = {"good": GOOD, "bad": BAD, "warned": WARNED}
+    kind = next((kind for kind, words in kinds.items() if verdict.lower() in words), "")
     cells = [text(claim.get("statement")), text(claim.get("predicted")), _measured(claim), allowed(claim)]
     row = [f"<td>{escape(cell)}</td>" for cell in cells] + [f'<td class="{kind}">{escape(verdict)}</td>']
     return _row(text(claim.get("source")), row)

@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .access import cases, coordinate, curves, values
+from .cells import Block, number, with_spread
+from .table_flows import distances, long_time, movements, scaling, stability, two_flows
 
 
 @dataclass(frozen=True)
@@ -21,25 +23,10 @@ class Summary:
     notes: tuple[str, ...]
 
 
-def number(value: float, digits: int = 4) -> str:
-    """Return a short text; a dash for a missing value."""
-    return f"{value:.{digits}g}" if np.isfinite(value) else "–"
-
-
-def with_spread(sample: Float[np.ndarray, "path"]) -> str:
-    """Return mean ± standard deviation over the finite paths, and how many there are if some are missing."""
-    finite = sample[np.isfinite(sample)]
-    if finite.size == 0:
-        return "–"
-    text = number(float(finite.mean()))
-    if finite.size > 1:
-        text += f" ± {number(float(finite.std(ddof=1)), 2)}"
-    return text if finite.size == sample.size else f"{text} ({finite.size} of {sample.size} paths)"
-
-
 def summarise(data: xr.Dataset) -> Summary:
     """Return the summary as text for any kind of output; what has other cases has columns of its own."""
-    blocks = [block for block in (_moving_heads(data), _equiangular(data), _diagram(data)) if block[1]]
+    makers = (_moving_heads, _equiangular, _diagram, two_flows, scaling, movements, distances, stability, long_time)
+    blocks = [block for block in (make(data) for make in makers) if block[1]]
     columns = tuple(column for names, _ in blocks for column in names)
     rows, before = [], 0
     for names, block in blocks:
@@ -60,9 +47,6 @@ def summary(data: xr.Dataset) -> Table:
     for label, cells in content.rows:
         table.add_row(label, *cells)
     return table
-
-
-Block = tuple[list[str], list[tuple[str, tuple[str, ...]]]]
 
 
 def _moving_heads(data: xr.Dataset) -> Block:

@@ -1,5 +1,6 @@
 """Predictions: closed forms and scalar laws, given as right-hand sides and not solved here."""
 
+from .activation_kernel import ActivationKernel as ActivationKernel
 from .energies import (
     uniform_energy as uniform_energy,
     uniform_energy_ornstein_uhlenbeck as uniform_energy_ornstein_uhlenbeck,
@@ -9,4 +10,20 @@ from .equiangular import (
     equiangular_rate as equiangular_rate,
     equiangular_rate_unnormalised as equiangular_rate_unnormalised,
     two_token_rate as two_token_rate,
+)
+from .mean_field import (
+    growth_rate as growth_rate,
+    growth_rate_unnormalised as growth_rate_unnormalised,
+    kernel_eigenvalue as kernel_eigenvalue,
+)
+from .stability import (
+    gronwall_exponent as gronwall_exponent,
+    gronwall_rate as gronwall_rate,
+    largest_norm as largest_norm,
+)
+from .synchronisation import (
+    dissipation_rate as dissipation_rate,
+    energy_decay as energy_decay,
+    lyapunov_exponents as lyapunov_exponents,
+    pair_rate as pair_rate,
 )

@@ -5,13 +5,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
-from .._checks import concrete, refuse_non_finite
 from .._types import Scalar
 from ..geometry import AbstractManifold
-
-Cloud = Float[Array, "_ _"]  # sizes are compared below, so that an error can name them
+from ._clouds import Cloud, check_clouds, check_one_size, root
 
 
 def wasserstein(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Scalar:
@@ -24,10 +22,7 @@ def wasserstein(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Scalar:
     Raises `ValueError` for clouds of other sizes or dimensions, empty ones, and tokens that are not finite.
     """
     matching = optimal_matching(x, y, manifold)
-    square = jnp.mean(manifold.squared_distance(x, y[matching]))
-    # the root has no derivative at 0; take its smallest subgradient
-    positive = square > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
+    return root(jnp.mean(manifold.squared_distance(x, y[matching])))
 
 
 def optimal_matching(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Int[Array, "_"]:
@@ -36,7 +31,8 @@ def optimal_matching(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Int[Arra
     Work O(n³) at worst, on the host, and memory O(n²), under `jit` and `vmap` too. Constant to every derivative.
     Raises as `wasserstein` does.
     """
-    _check(x, y, manifold)
+    check_clouds(x, y, manifold)
+    check_one_size(x, y)
     x, y = jax.lax.stop_gradient((x, y))
     cost = manifold.squared_distance(x[:, None], y[None])
     shape = jax.ShapeDtypeStruct(x.shape[:1], jnp.int32)
@@ -50,13 +46,3 @@ def _assign(cost: Any) -> Int[np.ndarray, "n"]:
     if not np.isfinite(cost).all():
         raise ValueError("x and y must be finite; a distance between them is not.")
     return scipy.optimize.linear_sum_assignment(cost)[1].astype(np.int32)
-
-
-def _check(x: Cloud, y: Cloud, manifold: AbstractManifold) -> None:
-    for name, cloud in (("x", x), ("y", y)):
-        if cloud.ndim != 2 or cloud.shape[0] == 0 or cloud.shape[1] != manifold.d:
-            raise ValueError(f"{name} must be tokens (n, {manifold.d}) with n >= 1; got shape {cloud.shape}.")
-        if concrete(cloud) is not None:
-            refuse_non_finite(cloud, name)
-    if x.shape != y.shape:
-        raise ValueError(f"x and y must be clouds of one size; got {x.shape[0]} and {y.shape[0]} tokens.")

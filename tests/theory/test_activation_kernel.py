@@ -1,0 +1,139 @@
+"""The kernel of a random MLP: closed forms, two-dimensional quadrature, Monte Carlo of the MLP itself, rates."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.optimize
+import scipy.special
+from jax.scipy.special import erf
+
+import transformer_flows as tfl
+from transformer_flows.theory import ActivationKernel, dissipation_rate, energy_decay, lyapunov_exponents, pair_rate
+
+RHO = jnp.array([-1.0, -0.7, 0.0, 0.4, 0.99, 1.0])
+# φ, d, σ, and k(1), k'(1), λ_1, λ̄ with variances 1/d, σ², σ², as printed in the specification
+TABLE = [
+    (jax.nn.relu, 5, 0.1, 0.115, 0.1, -0.13, 0.17),
+    (jax.nn.relu, 64, 0.1, 0.0228125, 0.0078125, -0.480313, -0.899375),
+    (jax.nn.sigmoid, 5, 0.0, 0.261401, 0.0114299, -0.511371, -0.477082),
+    (jax.nn.sigmoid, 64, 0.1, 0.261581, 0.000964323, -8.2104, -15.8957),
+    (jnp.tanh, 5, 0.1, 0.162681, 0.149228, -0.176134, 0.271549),
+    (jnp.tanh, 64, 0.0, 0.0151572, 0.0151617, -0.0150195, 0.0305987),
+    (jax.nn.silu, 5, 0.0, 0.056452, 0.0583694, -0.0545345, 0.120574),
+    (jax.nn.silu, 64, 0.1, 0.0165268, 0.00400386, -0.398477, -0.755892),
+]
+
+
+def by_quadrature(phi, v, r):
+    """E[φ(g) φ(g')] by a tensor Gauss–Hermite rule, independent of any expansion."""
+    nodes, weights = scipy.special.roots_hermitenorm(120)
+    x, y = np.meshgrid(nodes, nodes)
+    values = np.asarray(phi(np.sqrt(v) * x)) * np.asarray(phi(np.sqrt(v) * (r * x + np.sqrt(1 - r**2) * y)))
+    return weights @ values @ weights / (2 * np.pi)
+
+
+@pytest.mark.parametrize(("phi", "d", "sigma", "k", "slope", "first", "pair"), TABLE)
+def test_table_of_the_paper_s_grid(phi, d, sigma, k, slope, first, pair):
+    kernel = ActivationKernel(phi, d, 1 / d, sigma**2, sigma**2)
+    found = [kernel(1.0), kernel.derivative(1.0), lyapunov_exponents(kernel)[0], pair_rate(kernel)]
+    np.testing.assert_allclose(found, [k, slope, first, pair], rtol=6e-6)
+
+
+@pytest.mark.parametrize("phi", [jnp.tanh, jax.nn.silu, jnp.sin, jnp.cos, erf, jax.nn.identity])
+def test_kernel_and_slope_equal_quadrature(phi):
+    kernel = ActivationKernel(phi, 3, 0.8, 0.3, 0.2)
+    slope = jax.vmap(jax.vmap(jax.grad(phi)))
+    for rho in (-0.7, 0.0, 0.4, 1.0):
+        r = (0.8 * rho + 0.3) / 1.1
+        np.testing.assert_allclose(kernel(rho), by_quadrature(phi, 1.1, r) + 0.2, rtol=1e-9)
+        np.testing.assert_allclose(kernel.derivative(rho), 0.8 * by_quadrature(slope, 1.1, r), rtol=1e-8)
+
+
+def test_closed_forms_equal_the_expansion():
+    """A function that does the same but is another one is expanded."""
+    for phi in (jnp.sin, jnp.cos, erf, jax.nn.identity):
+        closed, expanded = (ActivationKernel(f, 3, 0.8, 0.3, 0.2) for f in (phi, lambda x, phi=phi: phi(x)))
+        assert closed.error == 0 < expanded.error < 1e-12
+        np.testing.assert_allclose(closed(RHO), expanded(RHO), atol=1e-13)
+        np.testing.assert_allclose(closed.derivative(RHO), expanded.derivative(RHO), atol=1e-13)
+
+
+def test_a_kink_is_said_to_be_resolved_less_and_the_bound_holds():
+    closed, expanded = (ActivationKernel(f, 3, 0.8, 0.3, 0.0) for f in (jax.nn.relu, lambda x: jax.nn.relu(x)))
+    assert 1e-8 < expanded.error < 1e-3
+    assert np.abs(closed(RHO) - expanded(RHO)).max() <= expanded.error
+
+
+def test_relu_is_the_integral_over_a_wedge():
+    """E[relu(g)relu(g')] as an angle integral of the orthant: ∫ cos a cos(a − θ) da over the common half plane."""
+    for r in (-0.9, 0.2, 0.8):
+        theta = np.arccos(r)
+        wedge = scipy.integrate.quad(lambda a, t=theta: np.cos(a) * np.cos(a - t), theta - np.pi / 2, np.pi / 2)[0]
+        np.testing.assert_allclose(ActivationKernel(jax.nn.relu, 3, 1.0)(r), wedge / np.pi, rtol=1e-12)
+
+
+@pytest.mark.parametrize("phi", [jax.nn.relu, jnp.tanh])
+def test_derivatives_in_cosine_and_variances(phi):
+    def k(parameters):
+        weight, hidden, output, rho = parameters
+        return ActivationKernel(phi, 3, weight, hidden, output)(rho)
+
+    at = jnp.array([0.8, 0.3, 0.2, 0.4])
+    gradient = jax.jit(jax.grad(k))(at)
+    steps = 1e-5 * jnp.eye(4)
+    np.testing.assert_allclose(gradient, [(k(at + h) - k(at - h)) / 2e-5 for h in steps], rtol=1e-7)
+    np.testing.assert_allclose(gradient[3], ActivationKernel(phi, 3, 0.8, 0.3, 0.2).derivative(0.4), rtol=1e-10)
+    assert np.isfinite(jax.grad(k)(at.at[3].set(1.0))).all()
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_gegenbauer_coefficients_rebuild_the_kernel(d):
+    kernel = ActivationKernel(jnp.tanh, d, 1.0, 0.2, 0.1)
+    c = kernel.gegenbauer(30)
+    harmonics = scipy.special.comb(30 + d - 1, d - 1) + scipy.special.comb(29 + d - 1, d - 1)  # up to degree 30
+    rounding = np.finfo(float).eps * harmonics
+    assert (c > -rounding).all()
+    np.testing.assert_allclose(c.sum(), kernel(1.0), atol=rounding)
+    if d == 2:
+        rebuilt = np.polynomial.chebyshev.chebval(RHO, c)
+    else:
+        scale = scipy.special.eval_gegenbauer(np.arange(31), (d - 2) / 2, 1.0)
+        polynomials = scipy.special.eval_gegenbauer(np.arange(31)[:, None], (d - 2) / 2, np.asarray(RHO)[None])
+        rebuilt = c @ (polynomials / scale[:, None])
+    np.testing.assert_allclose(rebuilt, kernel(RHO), atol=rounding)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize(("phi", "d"), [(jax.nn.relu, 5), (jax.nn.relu, 64), (jax.nn.sigmoid, 5), (jnp.tanh, 5)])
+def test_dissipation_rate_is_the_infimum(phi, d, beta):
+    kernel = ActivationKernel(phi, d, 1 / d, 0.01, 0.01)
+    u = np.linspace(-1, 1 - 1e-5, 20001)
+    F = np.asarray(energy_decay(kernel, beta, u))
+    rate = dissipation_rate(kernel, beta)
+    slack = 1e-6 * np.abs(F).max()
+    assert -rate <= F.min() + slack and rate >= pair_rate(kernel)
+    # attained: on the grid, or in the limit
+    assert min(F.min(), -pair_rate(kernel)) <= -rate + 1e-3 * np.abs(F).max()
+
+
+def test_limit_and_end_of_the_decay():
+    kernel = ActivationKernel(jnp.tanh, 6, 0.5, 0.1, 0.1)
+    np.testing.assert_allclose(energy_decay(kernel, 1.5, 1 - 1e-6), -pair_rate(kernel), rtol=1e-4)
+    end = 1.5 * np.exp(-1.5) * 5 * (kernel(1.0) + kernel(-1.0)) / (np.exp(1.5) - np.exp(-1.5))
+    np.testing.assert_allclose(energy_decay(kernel, 1.5, -1.0), end, rtol=1e-12)
+    np.testing.assert_allclose(energy_decay(kernel, 1e-9, 0.3), energy_decay(kernel, 0.0, 0.3), rtol=1e-8)
+
+
+def test_wrong_arguments():
+    for arguments, words in [
+        ((jnp.tanh, 1, 1.0), "d must be an integer of at least 2"),
+        ((jnp.tanh, 3, 0.0), "weight is a variance and must be more than 0"),
+        ((jnp.tanh, 3, 1.0, -0.1), "hidden_bias is a variance and must be at least 0"),
+        ((jnp.tanh, 3, np.nan), "weight must be finite"),
+        ((jnp.sum, 3, 1.0), r"act entry by entry; it made \(\) of shape \(2, 3\)"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            ActivationKernel(*arguments)
+    assert tfl.theory.ActivationKernel is ActivationKernel
