@@ -120,3 +120,10 @@ def test_pentagon_and_cross_polytope():
 def test_halved_steps_refine_the_same_noise():
     assert noise_unit(0.005) == 0.64
     assert noise_unit(0.0025) == noise_unit(0.005)
+
+
+def test_quantities_that_are_not_asked_for_are_not_recorded():
+    data = compute(MovingHeads(**TINY, paths=1, heads=[1], quantities=["slope"]))
+    assert {"slope", "mean_slope", "tokens", "end_time"} == set(data.data_vars)
+    balance = compute(MovingHeads(**TINY, paths=1, heads=[1], quantities=["balance"]))
+    assert "balance_residual" in balance and "mean_slope" not in balance and "power_exponent" not in balance.attrs

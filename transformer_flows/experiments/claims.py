@@ -1,10 +1,12 @@
 """Claims: statements of papers as numbers that a run either reproduces or does not."""
 
 import dataclasses
+import functools
 import math
+import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Measurement(NamedTuple):
@@ -81,6 +83,18 @@ class ClaimCheck(NamedTuple):
 
 
 CLAIMS: dict[str, ClaimCheck] = {}
+
+
+def shared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute once what several claims need, also where they ask at the same time from two threads."""
+    cached, lock = functools.cache(function), threading.Lock()
+
+    @functools.wraps(function)
+    def once(*args: Any) -> Any:
+        with lock:
+            return cached(*args)
+
+    return once
 
 
 def claim(

@@ -1,10 +1,8 @@
 """Claims about the mean field: the linear theory of the uniform density, and the limit of many tokens."""
 
-import functools
-
 import numpy as np
 
-from .claims import Measurement, claim
+from .claims import Measurement, claim, shared
 from .mean_field import MeanField
 from .mean_field_solve import follow_density, measured_rates, predicted_rates, token_errors
 from .power_law import PowerLaw, fit_power_law
@@ -77,7 +75,7 @@ def _law(quick: bool, quantity: str) -> PowerLaw:
     return fit_power_law(np.array([*errors]), np.array([error[quantity] for error in errors.values()]), seed=0)
 
 
-@functools.cache
+@shared
 def _errors(quick: bool) -> dict[int, Arrays]:
     """The errors of every draw for several numbers of tokens."""
     sizes = {"n": [20, 320], "draws": 24, "degree": 16, "T": 0.5} if quick else {"draws": 64}

@@ -1,12 +1,11 @@
 """Claims about tokens under moving heads (arXiv:2605.18870), and about their energy balance."""
 
 import dataclasses
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .claims import Measurement, claim
+from .claims import Measurement, claim, shared
 from .moving_heads import MovingHeads
 from .runner import compute
 
@@ -15,14 +14,15 @@ if TYPE_CHECKING:
 
 SOURCE = "arXiv:2605.18870"
 QUICK = {"n": 40, "dt": 0.02, "record_every": 10}
+SLOPE = {"quantities": ["slope"]}
 TERMS = ("residual", "remainder")
-OSCILLATION = {"weights": "oscillating", "paths": 1, "heads": [10]}
+OSCILLATION = {"weights": "oscillating", "paths": 1, "heads": [10]} | SLOPE
 
 
 @claim(SOURCE, "OU heads: the mean of G^2 over t >= 2.5 falls like H^b over H = 1, 10, 100 (exponent b)")
 def power_law(quick: bool) -> Measurement:
     sizes = QUICK | {"paths": 4} if quick else {}
-    data = compute(MovingHeads(heads=[1, 10, 100], **sizes))
+    data = compute(MovingHeads(heads=[1, 10, 100], **SLOPE, **sizes))
     b, low, high = (float(data.attrs[f"power_exponent{end}"]) for end in ("", "_low", "_high"))
     return Measurement(-0.95, b, -1.1, -0.8, (high - low) / 2)
 
@@ -69,22 +69,23 @@ def balance_order_rms(quick: bool) -> Measurement:
     return Measurement(0.5, order, 0.3, 0.7, error)
 
 
-@functools.cache
+@shared
 def _phase_locked(quick: bool) -> "xarray.Dataset":
     return compute(MovingHeads(**OSCILLATION, phases="locked", **(QUICK if quick else {})))
 
 
-@functools.cache
+@shared
 def _phase_spread(quick: bool) -> "xarray.Dataset":
     return compute(MovingHeads(**OSCILLATION, phases="spread", **(QUICK if quick else {})))
 
 
-@functools.cache
+@shared
 def _residuals(quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Steps; residual and remainder at T = 2 by (step, path). The noise path is the same at every step."""
     steps = np.array([0.02, 0.00125] if quick else [0.02, 0.01, 0.005, 0.0025, 0.00125])
     # One head: the noise averages out over heads, the error of the steps does not.
-    spec = MovingHeads(heads=[1], n=12, T=2.0, settle=1.0, snapshots=[], paths=24 if quick else 200, record_every=1)
+    spec = MovingHeads(heads=[1], n=12, T=2.0, settle=1.0, snapshots=[], record_every=1)
+    spec = dataclasses.replace(spec, paths=24 if quick else 200, quantities=["balance"])
     runs = [compute(dataclasses.replace(spec, dt=dt, record_every=round(steps[0] / dt))) for dt in steps]
     residual, remainder = (np.array([run[f"balance_{name}"][0, :, -1] for run in runs]) for name in TERMS)
     return steps, residual, remainder

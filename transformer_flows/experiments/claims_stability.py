@@ -1,11 +1,10 @@
 """Claims about stability, limits of the weights, and long time (arXiv:2605.18870)."""
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .claims import Measurement, claim
+from .claims import Measurement, claim, shared
 from .omega_limit import OmegaLimit
 from .runner import compute
 from .stability import Stability
@@ -61,7 +60,7 @@ def phase_locked_never_settles(quick: bool) -> Measurement:
     return Measurement(0.0, float(settled), 0.0, 0.0)
 
 
-@functools.cache
+@shared
 def _stability(quick: bool) -> "xarray.Dataset":
     sizes = (
         {"n": 16, "T": 1.0, "records": 11, "signs": ["attracting"], "weights": ["oscillating_spread"]} if quick else {}
@@ -69,7 +68,7 @@ def _stability(quick: bool) -> "xarray.Dataset":
     return compute(Stability(**sizes))
 
 
-@functools.cache
+@shared
 def _limits(quick: bool) -> "xarray.Dataset":
     return compute(WeightLimit(**QUICK_LIMIT if quick else {}))
 
@@ -83,7 +82,7 @@ def _power(quick: bool, perturbation: str, within: float) -> Measurement:
     return Measurement(expected, power, expected - within, expected + within, error)
 
 
-@functools.cache
+@shared
 def _long_time(case: str, quick: bool) -> "xarray.Dataset":
     sizes = {"n": 16, "T": 30.0, "records": 151, "step": 0.1} if quick else {}
     return compute(OmegaLimit(cases=[case], **sizes)).isel(case=0)

@@ -1,11 +1,10 @@
 """Claims about the weighted distance and its minimising movements (arXiv:2605.18870)."""
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .claims import Measurement, claim
+from .claims import Measurement, claim, shared
 from .minimising_movements import MinimisingMovements
 from .runner import compute
 from .weighted_metric import WeightedMetric, circle, distances
@@ -47,6 +46,6 @@ def distance_on_the_circle(quick: bool) -> Measurement:
     return Measurement(0.0, float(error[0]), 0.0, 1e-3)
 
 
-@functools.cache
+@shared
 def _movements(quick: bool) -> "xarray.Dataset":
     return compute(MinimisingMovements(**QUICK_STEPS if quick else {}))

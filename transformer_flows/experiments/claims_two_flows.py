@@ -1,11 +1,10 @@
 """Claims about the transformer's flow and the exact gradient flow (arXiv:2605.18870)."""
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .claims import Measurement, claim
+from .claims import Measurement, claim, shared
 from .runner import compute
 from .two_flows import TwoFlows
 
@@ -43,7 +42,7 @@ def slope_is_the_dissipation(quick: bool) -> Measurement:
     return Measurement(1.0, float(data["flow_dissipation"] / data["flow_slope"]), 0.999, 1.001)
 
 
-@functools.cache
+@shared
 def _flow(name: str, quick: bool) -> "xarray.Dataset":
     # fixed steps: the integrals of the balance have no part in the error control of adaptive ones
     sizes = {"n": 20, "T": 2.0, "records": 21} if quick else {"n": 60, "T": 10.0}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import xarray
 
 OSCILLATING_DIMENSIONS = (2, 3)
+QUANTITIES = ("slope", "dissipation_rate", "energy", "balance", "clusters", "order_parameter", "diameter")
 
 
 @dataclasses.dataclass(frozen=True, init=False, kw_only=True)
@@ -47,6 +48,7 @@ class MovingHeads(Spec):
     snapshots: tuple[float, ...] = option((0.0, 16.0, 18.0, 20.0), at_least(0), empty=True)
     settle: float = option(2.5, at_least(0))  # means are taken from here on
     radius: float = option(0.1, positive)  # tokens closer than this are one cluster
+    quantities: tuple[str, ...] = option(QUANTITIES, one_of(*QUANTITIES))  # recorded: fewer compile faster
 
     @property
     def steps(self) -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .moving_heads_solve import frame_records, times
+from .moving_heads_solve import BALANCE, frame_records, times
 from .power_law import fit_power_law
 from .unit import Arrays
 
@@ -40,11 +40,9 @@ def moving_heads_dataset(spec: "MovingHeads", pieces: Mapping[tuple[int, int], S
     import xarray
 
     ts = times(spec, np.arange(spec.records + 1))
-    curves = {name: _stack(spec, pieces, _joined, name) for name in CURVES}
-    curves |= {name: _stack(spec, pieces, _summed, name) for name in ACCUMULATED}
-    settled = ts >= spec.settle * (1 - 1e-9)  # times are k·dt with its rounding
-    mean_slope = curves["slope"][:, :, settled].mean(axis=-1)
-    law = fit_power_law(np.array(spec.heads), mean_slope, spec.seed)
+    recorded = {*spec.quantities, *(ACCUMULATED if BALANCE in spec.quantities else ())}
+    curves = {name: _stack(spec, pieces, _joined, name) for name in CURVES if name in recorded}
+    curves |= {name: _stack(spec, pieces, _summed, name) for name in ACCUMULATED if name in recorded}
     variables: dict[str, Any] = {
         name: (("heads", "path", "t"), values, _about(LONG_NAMES[name])) for name, values in curves.items()
     }
@@ -53,7 +51,8 @@ def moving_heads_dataset(spec: "MovingHeads", pieces: Mapping[tuple[int, int], S
         np.array([_joined(pieces[heads, 0], "tokens") for heads in spec.heads]),
         _about("tokens of path 0") | {"snapshots": list(spec.snapshots)},
     )
-    variables["mean_slope"] = (("heads", "path"), mean_slope, _about(f"mean of G² over t >= {spec.settle:g}"))
+    settled, power = _settled(spec, ts, curves["slope"]) if "slope" in curves else ({}, {})
+    variables |= settled
     variables["end_time"] = (("heads", "path"), _stack(spec, pieces, _last, "end_time"), _about("time reached"))
     return xarray.Dataset(
         variables,
@@ -65,16 +64,22 @@ def moving_heads_dataset(spec: "MovingHeads", pieces: Mapping[tuple[int, int], S
             "token": np.arange(spec.n),
             "axis": np.arange(spec.d),
         },
-        attrs={
-            "title": spec.title,
-            "kind": spec.kind,
-            "source": spec.source,
-            "power_prefactor": law.prefactor,
-            "power_exponent": law.exponent,
-            "power_exponent_low": law.low,
-            "power_exponent_high": law.high,
-        },
+        attrs={"title": spec.title, "kind": spec.kind, "source": spec.source, **power},
     )
+
+
+def _settled(spec: "MovingHeads", ts: np.ndarray, slope: np.ndarray) -> tuple[dict[str, Any], dict[str, float]]:
+    """The mean of G² after settling as a variable, and its power law in the number of heads as attributes."""
+    late = ts >= spec.settle * (1 - 1e-9)  # times are k·dt with its rounding
+    mean = slope[:, :, late].mean(axis=-1)
+    law = fit_power_law(np.array(spec.heads), mean, spec.seed)
+    variable = (("heads", "path"), mean, _about(f"mean of G² over t >= {spec.settle:g}"))
+    return {"mean_slope": variable}, {
+        "power_prefactor": law.prefactor,
+        "power_exponent": law.exponent,
+        "power_exponent_low": law.low,
+        "power_exponent_high": law.high,
+    }
 
 
 def _about(long_name: str) -> dict[str, Any]:

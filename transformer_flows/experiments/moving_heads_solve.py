@@ -15,6 +15,7 @@ from ..geometry import Sphere
 from ..integrate import Euler, Solution, solve
 from ..models import Heads, random_symmetric
 from ..observables import (
+    AbstractObservable,
     ClusterCount,
     Diameter,
     Dissipation,
@@ -56,7 +57,8 @@ def solve_chunk(spec: "MovingHeads", heads: int, path: int, chunk: int, before: 
 
 def _recorded(spec: "MovingHeads", path: int, chunk: int, solution: Solution) -> Arrays:
     observed = dict(solution.observed)
-    balance = {f"{BALANCE}_{name}": values for name, values in observed.pop(BALANCE)._asdict().items()}
+    terms = observed.pop(BALANCE)._asdict() if BALANCE in observed else {}
+    balance = {f"{BALANCE}_{name}": values for name, values in terms.items()}
     # The first time of a later chunk is the last one of the chunk before.
     fresh = slice(int(chunk > 0), None)
     arrays = {name: np.asarray(values)[fresh] for name, values in (observed | balance).items()}
@@ -132,8 +134,8 @@ def _pentagon() -> np.ndarray:
     return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
-def _observables(spec: "MovingHeads"):
-    return {
+def _observables(spec: "MovingHeads") -> dict[str, AbstractObservable]:
+    known = {
         "slope": Slope(),
         "dissipation_rate": Dissipation(),
         "energy": Energy(),
@@ -142,3 +144,4 @@ def _observables(spec: "MovingHeads"):
         "order_parameter": OrderParameter(),
         "diameter": Diameter(),
     }
+    return {name: known[name] for name in spec.quantities}

@@ -3,6 +3,7 @@
 import contextlib
 import fnmatch
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from rich.console import Console
 from rich.live import Live
@@ -22,6 +23,7 @@ from .spec import SpecError, known_names
 
 # Imported for their effect: each module registers its claims.
 SUBJECTS = (_scalar_laws, _moving_heads, _two_flows, _transport, _stability, _mean_field)
+WORKERS = 2
 STYLES = {"holds": "green", "contradicted": "bold yellow", "fails": "bold red"}
 
 
@@ -40,12 +42,17 @@ def verify(checks: Iterable[ClaimCheck], *, quick: bool, console: Console) -> li
     done: list[Claim] = []
     # Only a terminal can show a table that grows.
     live = Live(table, console=console, auto_refresh=False) if console.is_terminal else contextlib.nullcontext()
-    with live:
-        for check in checks:
-            done.append(check(quick))
-            table.add_row(*_row(done[-1]))
-            if isinstance(live, Live):
-                live.refresh()
+    # Most of the time is compilation, which two threads share well.
+    with live, ThreadPoolExecutor(WORKERS) as pool:
+        try:
+            for claim in pool.map(lambda check: check(quick), checks):
+                done.append(claim)
+                table.add_row(*_row(claim))
+                if isinstance(live, Live):
+                    live.refresh()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     if not console.is_terminal:
         console.print(table)
     return done
