@@ -10,6 +10,9 @@ from .dynamics import (
     AttentionFlow as AttentionFlow,
     DensityFlow as DensityFlow,
     MobilityFlow as MobilityFlow,
+    Network as Network,
+    OneNorm as OneNorm,
+    TwoNorms as TwoNorms,
 )
 from .experiments import load as load
 from .geometry import (
@@ -23,6 +26,7 @@ from .geometry import (
 from .integrate import (
     Solution as Solution,
     Status as Status,
+    run_layers as run_layers,
     solve as solve,
     solve_ensemble as solve_ensemble,
 )
@@ -38,6 +42,7 @@ from .models import (
     Heads as Heads,
     Measure as Measure,
     Padding as Padding,
+    RandomMLP as RandomMLP,
     Softmax as Softmax,
     TiedHeads as TiedHeads,
     Unnormalised as Unnormalised,

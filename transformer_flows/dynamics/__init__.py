@@ -6,3 +6,4 @@ from ._measure_flow import AbstractMeasureFlow as AbstractMeasureFlow
 from .attention import AttentionFlow as AttentionFlow
 from .density import DensityFlow as DensityFlow
 from .mobility import MobilityFlow as MobilityFlow
+from .network import AbstractBlock as AbstractBlock, Network as Network, OneNorm as OneNorm, TwoNorms as TwoNorms

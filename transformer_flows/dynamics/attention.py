@@ -54,8 +54,12 @@ class AttentionFlow(AbstractHeadsFlow):
         self.backend = backend
 
     def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
+        return self.tangent(self.present(x), self.attention(t, x))
+
+    def attention(self, t: ScalarLike, x: Tokens) -> Tokens:
+        """(1/H) Σ_h V_h A_h(x_i) `(n, d)`, before its normal part is taken off: what a layer adds to its tokens."""
         measure = self.measure(x)
-        return self.tangent(measure.points, self._pull(t, measure.points, measure, self.mask))
+        return self._pull(t, measure.points, measure, self.mask)
 
     def field(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
         """The velocity at the points, each of which attends to the whole measure."""

@@ -1,4 +1,4 @@
-"""The transformer: heads, kinds of attention, masks, and the backends that evaluate them."""
+"""The transformer: heads, kinds of attention, masks, the backends that evaluate them, and random MLPs."""
 
 from .backends import (
     AbstractBackend as AbstractBackend,
@@ -20,6 +20,7 @@ from .kinds import (
 )
 from .masks import AbstractMask as AbstractMask, Causal as Causal, Padding as Padding
 from .measure import Measure as Measure
+from .random_mlp import RandomMLP as RandomMLP
 from .tilt import (
     Tilt as Tilt,
     apply_heads as apply_heads,
