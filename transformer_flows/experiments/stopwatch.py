@@ -1,6 +1,7 @@
 """How much of the time went into compilation."""
 
 import functools
+import threading
 import time
 
 import jax.monitoring
@@ -9,25 +10,27 @@ COMPILE_EVENTS = "/jax/core/compile/"
 
 
 class CompileClock:
-    """Adds up the spans in which JAX traces, lowers or compiles, as JAX itself reports them."""
+    """The time in which JAX traces, lowers or compiles on any thread, as JAX itself reports it."""
 
     def __init__(self):
-        self._spans: list[tuple[float, float]] = []
+        self._spans: list[tuple[float, float]] = []  # apart from each other, in order
+        self._lock = threading.Lock()
         jax.monitoring.register_event_duration_secs_listener(self._note)
 
     def seconds(self) -> float:
-        """Seconds since the clock was made."""
+        """Seconds since the clock was made. What two threads compile at the same time counts once."""
         return sum((end - start for start, end in self._spans), 0.0)
 
     def _note(self, event: str, duration_secs: float, **_: str | int) -> None:
         if not event.startswith(COMPILE_EVENTS):
             return
-        end = time.perf_counter()
-        start = end - duration_secs
-        # A function that is traced inside another has already been reported: the outer span contains it.
-        while self._spans and self._spans[-1][0] >= start:
-            self._spans.pop()
-        self._spans.append((start, end))
+        with self._lock:
+            end = time.perf_counter()
+            start = end - duration_secs
+            # Spans are reported as they end, so one that overlaps this one is among the last.
+            while self._spans and self._spans[-1][1] >= start:
+                start = min(start, self._spans.pop()[0])
+            self._spans.append((start, end))
 
 
 @functools.cache

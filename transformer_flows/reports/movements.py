@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .access import coordinate, values
-from .style import axes_or_blank, categorical, note, styled
+from .style import axes_or_blank, categorical, styled
 
 
 @styled
@@ -18,7 +18,7 @@ def plot_movements(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
         ax.plot(coordinate(data, "step"), energy, color=colour, marker="o", markersize=3, label=f"$\\tau={tau:g}$")
     ax.set_xlabel("step $k$")
     ax.set_ylabel(r"$E(x^k)$")
-    ax.set_title("Energy along proximal steps, fixed heads")
+    rise = np.diff(energies).max(initial=0.0)
+    ax.set_title(f"Energy along proximal steps, fixed heads: largest rise {rise:.1g}")
     ax.legend()
-    note(ax, f"largest rise {np.diff(energies).max(initial=0.0):.1g}")
     return figure

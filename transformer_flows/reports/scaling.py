@@ -4,11 +4,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from .access import mean_over_paths, scaling_levels, scaling_long_name, scaling_powers, values
 from .style import blank, categorical, positive, styled
 
 COLUMNS = 3
+WIDEST = 100.0  # ratio of the levels up to which each is written
 
 
 @styled
@@ -33,6 +35,7 @@ def plot_scaling(data: xr.Dataset) -> Figure:
             _draw_series(ax, data, i, names[i].partition(": ")[0], colour)
         ax.set_xscale("log")
         ax.set_yscale("log")
+        _label_levels(ax, scaling_levels(data)[members])
         ax.set_title(title)
         ax.set_xlabel(scaling_long_name(data))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), alignment="left")
@@ -40,6 +43,16 @@ def plot_scaling(data: xr.Dataset) -> Figure:
         ax.set_ylabel(data["scaling_error"].attrs.get("long_name", "error"))
     figure.suptitle("Convergence: error against level")
     return figure
+
+
+def _label_levels(ax: Axes, levels: np.ndarray) -> None:
+    """Write each level where all of them have room; the powers of ten do for many decades."""
+    if levels.max() > WIDEST * levels.min():
+        return
+    marks = np.unique(levels)
+    ax.xaxis.set_major_locator(FixedLocator(marks.tolist()))
+    ax.xaxis.set_major_formatter(FixedFormatter([f"{level:.3g}" for level in marks]))
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def _draw_series(ax: Axes, data: xr.Dataset, i: int, name: str, colour: str) -> None:

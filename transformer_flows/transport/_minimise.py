@@ -71,6 +71,6 @@ class _Descent(optimistix.AbstractLBFGS):
     search: _Forgiving
     norm: Callable = optimistix.max_norm
     use_inverse: bool = True
-    history_length: int = 10
+    history_length: int = 30  # fewer stall where the mobility makes paths bend far
     descent: optimistix.NewtonDescent = optimistix.NewtonDescent()
     verbose: Callable[..., None] = lambda **_: None

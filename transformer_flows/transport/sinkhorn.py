@@ -21,7 +21,8 @@ _BLOCK = 512
 class SinkhornDistance(eqx.Module):
     """An estimate `value` of W_2 with `lower` <= W_2 <= `upper`, hence |value - W_2| <= `error`.
 
-    `converged` tells whether the entropic plans reached the tolerance; the bounds hold whether or not they did.
+    The value is left outside of its bounds where the regularisation puts it there. `converged` tells whether the
+    entropic plans reached the tolerance; the bounds hold whether or not they did.
     """
 
     value: Scalar

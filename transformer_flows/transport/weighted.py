@@ -109,7 +109,7 @@ def _shortest(
     def corners(z: Float[Array, "k n d"]) -> tuple[Array, Array]:
         shift = scale * jnp.einsum("kj,jnd->knd", modes, z)
         tangent = manifold.project(geodesic, shift)
-        return whole(manifold.retract(geodesic + tangent)), shift - tangent
+        return whole(manifold.exp(geodesic, tangent)), shift - tangent
 
     def objective(z: Float[Array, "k n d"]) -> Scalar:
         path, normal = corners(z)
