@@ -10,7 +10,15 @@ import scipy.special
 from jax.scipy.special import erf
 
 import transformer_flows as tfl
-from transformer_flows.theory import ActivationKernel, dissipation_rate, energy_decay, lyapunov_exponents, pair_rate
+from transformer_flows.theory import (
+    ActivationKernel,
+    dissipation_rate,
+    energy_decay,
+    is_dissipative,
+    lyapunov_exponents,
+    pair_rate,
+    smallest_bias,
+)
 
 RHO = jnp.array([-1.0, -0.7, 0.0, 0.4, 0.99, 1.0])
 # φ, d, σ, and k(1), k'(1), λ_1, λ̄ with variances 1/d, σ², σ², as printed in the specification
@@ -124,6 +132,18 @@ def test_limit_and_end_of_the_decay():
     end = 1.5 * np.exp(-1.5) * 5 * (kernel(1.0) + kernel(-1.0)) / (np.exp(1.5) - np.exp(-1.5))
     np.testing.assert_allclose(energy_decay(kernel, 1.5, -1.0), end, rtol=1e-12)
     np.testing.assert_allclose(energy_decay(kernel, 1e-9, 0.3), energy_decay(kernel, 0.0, 0.3), rtol=1e-8)
+
+
+def test_smallest_bias_of_relu_is_that_of_its_formula():
+    """Where the limit at u = 1 decides: λ̄ = σ_u² − (d−3)(σ_b² + 2σ_c²)/2 < 0, with σ_b = σ_c."""
+    kernel = ActivationKernel(jax.nn.relu, 6, 1 / 6)
+    expected = (1 / 6) / (1.5 * 3)
+    bias = smallest_bias(kernel, 1.0)
+    np.testing.assert_allclose(bias, expected, rtol=1e-5)
+    below, above = (ActivationKernel(jax.nn.relu, 6, 1 / 6, s * bias, s * bias) for s in (0.99, 1.01))
+    assert is_dissipative(above, 1.0) and not is_dissipative(below, 1.0)
+    assert smallest_bias(ActivationKernel(jax.nn.sigmoid, 5, 0.2), 1.0) == 0.0
+    assert smallest_bias(ActivationKernel(jax.nn.relu, 3, 1 / 3), 1.0) == np.inf  # needs d > 3
 
 
 def test_wrong_arguments():

@@ -24,6 +24,8 @@ from .stability import (
 from .synchronisation import (
     dissipation_rate as dissipation_rate,
     energy_decay as energy_decay,
+    is_dissipative as is_dissipative,
     lyapunov_exponents as lyapunov_exponents,
     pair_rate as pair_rate,
+    smallest_bias as smallest_bias,
 )

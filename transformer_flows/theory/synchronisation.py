@@ -3,10 +3,11 @@
 Rates are per unit of depth t (dimensionless).
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Bool, Float
 
 from .._types import Scalar, as_float
 from .activation_kernel import ActivationKernel
@@ -61,3 +62,33 @@ def energy_decay(kernel: ActivationKernel, beta: ArrayLike, u: ArrayLike) -> Flo
     small = jnp.abs(x) < 1e-6
     ratio = jnp.where(small, 1 - x / 2, x / jnp.expm1(jnp.where(small, 1, x)))
     return g * ratio / gap
+
+
+def is_dissipative(kernel: ActivationKernel, beta: ArrayLike, epsilon: ArrayLike = 0.0) -> Bool[Array, ""]:
+    """Whether the mean gap energy decays: ε < inf F, where attention adds at most `epsilon` to its rate.
+
+    ε = 0 without attention, and for attention with value I and score βI.
+    """
+    return dissipation_rate(kernel, beta) + jnp.asarray(epsilon) < 0
+
+
+def smallest_bias(kernel: ActivationKernel, beta: ArrayLike, epsilon: ArrayLike = 0.0) -> float:
+    """The smallest variance σ² of both biases (hidden and output) for which `is_dissipative`; inf if none up to 1e6.
+
+    The other scales are those of the kernel, whose own biases do not matter. On the host, to six digits: the first
+    variance of a fine grid that does, and bisection below it.
+    """
+    holds = eqx.filter_jit(
+        lambda variance: is_dissipative(
+            ActivationKernel(kernel.activation, kernel.d, kernel.weight, variance, variance), beta, epsilon
+        )
+    )
+    grid = np.concatenate([[0.0], np.geomspace(1e-8, 1e6, 141)])
+    first = next((i for i, variance in enumerate(grid) if holds(jnp.asarray(variance))), None)
+    if first is None or first == 0:
+        return float("inf") if first is None else 0.0
+    low, high = grid[first - 1], grid[first]
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(jnp.asarray(middle)) else (middle, high)
+    return float(high)
