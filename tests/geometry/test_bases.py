@@ -118,3 +118,18 @@ def test_wrong_arguments_are_refused():
         SPHERE(jnp.ones((4, 2)))
     with pytest.raises(Exception, match="somewhere positive"):
         tfl.FourierModes(1).sample(jr.key(0), jnp.array([jnp.nan, 0.0, 0.0]), 2)
+
+
+def test_quantiles_have_the_derivative_of_finite_differences_and_need_a_density():
+    basis = tfl.FourierModes(4)
+    c = jnp.zeros(9).at[0].set(1.0).at[1].set(0.5).at[4].set(0.2)
+    direction = jnp.zeros(9).at[1:].set(jr.normal(jr.key(0), (8,)))
+    at = lambda h: basis.quantiles(c + h * direction, 5)
+    _, tangent = jax.jvp(at, (0.0,), (1.0,))
+    np.testing.assert_allclose(tangent, (at(1e-5) - at(-1e-5)) / 2e-5, atol=1e-6)
+    for wrong in (2 * c, c.at[1].set(3.0), 0 * c):
+        with pytest.raises(ValueError, match="positive and of mass 1"):
+            basis.quantiles(wrong, 5)
+    with pytest.raises(ValueError, match="value for each of the nodes"):
+        basis.coefficients(jnp.ones(1))
+    np.testing.assert_allclose(basis.coefficients(jnp.ones(basis.nodes.shape[0], int))[0], 1.0)

@@ -164,6 +164,8 @@ def test_adaptive_steps_end_where_lines_meet():
     observe = {"balance": tfl.EnergyBalance()}
     sol = tfl.solve(flow, PROBLEM.x0, [0.0, 1.0], rtol=1e-10, atol=1e-12, observe=observe)
     assert abs(sol.observed["balance"].residual[-1]) < 1e-8
+    whole = lambda flow: tfl.solve(flow, PROBLEM.x0, [0.0, 1.0]).states[-1][0, 0]  # the knots are among its arrays
+    assert np.isfinite(eqx.filter_grad(whole)(flow).weights.values.D).all()
 
 
 def test_one_step_per_layer_is_the_network():

@@ -35,3 +35,17 @@ def test_the_window_must_fit_into_the_record(dtype):
     assert np.isnan(tfl.settling_time(ts, slope, 0.5, 0.5))
     with pytest.raises(ValueError, match="window"):
         tfl.settling_time(ts, slope, 0.5, -1.0)
+
+
+def test_times_and_values_must_belong_together():
+    ts = jnp.linspace(0.0, 10.0, 11)
+    with pytest.raises(ValueError, match="one number of times"):
+        tfl.settling_time(ts, jnp.zeros(1), 0.1, 1.0)
+    with pytest.raises(ValueError, match="increase"):
+        tfl.settling_time(ts[::-1], jnp.zeros(11), 0.1, 1.0)
+
+
+def test_only_what_has_a_value_at_a_moment_is_integrated():
+    for wrong in (tfl.EnergyBalance(), tfl.TimeIntegral(tfl.Slope()), tfl.Slope):
+        with pytest.raises(ValueError, match="observable must be one of a moment"):
+            tfl.TimeIntegral(wrong)

@@ -96,6 +96,18 @@ def test_derivatives_in_cosine_and_variances(phi):
     assert np.isfinite(jax.grad(k)(at.at[3].set(1.0))).all()
 
 
+def test_rates_can_be_differentiated_in_reverse():
+    """At ρ = 1 the slope of the ReLU kernel's derivative is infinite, and of no matter."""
+    rate = lambda weight: pair_rate(ActivationKernel(jax.nn.relu, 6, weight, 0.1, 0.1))
+    np.testing.assert_allclose(jax.grad(rate)(0.2), (rate(0.2 + 1e-6) - rate(0.2 - 1e-6)) / 2e-6, rtol=1e-7)
+    decay = lambda weight: dissipation_rate(ActivationKernel(jax.nn.relu, 6, weight, 0.1, 0.1), 1.0)
+    np.testing.assert_allclose(jax.grad(decay)(0.2), (decay(0.2 + 1e-6) - decay(0.2 - 1e-6)) / 2e-6, rtol=1e-4)
+
+
+def test_large_variances_do_not_overflow_the_closed_forms():
+    assert ActivationKernel(jnp.sin, 3, 1e3)(1.0) == ActivationKernel(jnp.cos, 3, 1e3)(1.0) == 0.5
+
+
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_gegenbauer_coefficients_rebuild_the_kernel(d):
     kernel = ActivationKernel(jnp.tanh, d, 1.0, 0.2, 0.1)

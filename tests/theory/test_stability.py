@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.integrate
 
 from transformer_flows import theory
@@ -30,3 +31,12 @@ def test_exponent_of_linear_weights_is_an_upper_estimate_that_converges(dtype):
         excess.append(float(exponent[-1]) - exact)
     assert excess[0] > excess[1] > 0
     np.testing.assert_allclose(excess[0] / excess[1], 4, rtol=0.02)
+
+
+def test_what_is_no_norm_and_no_clock_is_refused():
+    with pytest.raises(ValueError, match="norm must be at least 0"):
+        theory.gronwall_rate(-1.0)
+    with pytest.raises(ValueError, match="ts must increase"):
+        theory.gronwall_exponent(jnp.array([1.0, 0.0]), jnp.ones(2))
+    with pytest.raises(ValueError, match="one shape"):
+        theory.gronwall_exponent(jnp.arange(3.0), jnp.ones(2))

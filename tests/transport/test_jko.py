@@ -131,3 +131,11 @@ def test_wrong_arguments():
         jko_flow(flow, x0, 0.1, 1, tolerance=0.0)
     with pytest.raises(ValueError, match="observe\\['balance'\\]"):
         jko_flow(flow, x0, 0.1, 1, observe={"balance": tfl.EnergyBalance()})
+    with pytest.raises(ValueError, match="t0 must be one finite time"):
+        jko_flow(flow, x0, 0.1, 1, t0=np.nan)
+    with pytest.raises(ValueError, match="mask must be Padding or None"):
+        jko_flow(tfl.AttentionFlow(SPHERE, heads, mask=tfl.Causal()), x0, 0.1, 1)
+    noise = tfl.OrnsteinUhlenbeck(start=heads, mean=jnp.eye(3), rate=1.0, noise=1.0)
+    drawn = noise.sample(jr.key(0), jnp.linspace(0.0, 1.0, 11))
+    with pytest.raises(ValueError, match=r"times on which the .* was drawn"):
+        jko_flow(tfl.MobilityFlow(SPHERE, drawn), x0, 1.0, 5)

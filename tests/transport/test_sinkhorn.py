@@ -132,7 +132,7 @@ def test_blocks_of_rows_change_nothing():
         (X, {"epsilon": 0.0}, "epsilon must be a positive number; got 0.0"),
         (X, {"epsilon": float("nan")}, "epsilon must be a positive number"),
         (X, {"tolerance": -1}, "tolerance must be a positive number"),
-        (X, {"max_iterations": 0}, "max_iterations must be at least 1"),
+        (X, {"max_iterations": 0}, "max_iterations must be an integer of at least 1"),
     ],
 )
 def test_wrong_arguments_are_refused(x, numerics, words):

@@ -97,7 +97,7 @@ def test_poles_of_a_plane(dtype):
         (X[:5], SPHERE, 8, "one size; got 5 and 12"),
         (X[:, :2], SPHERE, 8, r"x must be tokens \(n, 3\)"),
         (X.at[2, 1].set(jnp.nan), SPHERE, 8, r"x must be finite.*\(2, 1\)"),
-        (X, SPHERE, 0, "directions must be at least 1; got 0"),
+        (X, SPHERE, 0, "directions must be an integer of at least 1; got 0"),
     ],
 )
 def test_wrong_arguments_are_refused(x, manifold, directions, words):

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import transformer_flows as tfl
-from transformer_flows.transport import optimal_matching, wasserstein
+from transformer_flows.transport import (
+    bures_wasserstein,
+    optimal_matching,
+    sliced_wasserstein,
+    wasserstein,
+    weighted_distance,
+)
 
 SPHERE, SPACE = tfl.Sphere(3), tfl.Euclidean(3)
 X, Y = (SPHERE.uniform(jr.key(seed), 6) for seed in (0, 1))
@@ -64,3 +70,32 @@ def test_under_transformations_and_in_both_precisions(dtype):
 def test_wrong_clouds_are_refused(x, y, words):
     with pytest.raises(ValueError, match=words):
         wasserstein(x, y, SPHERE)
+
+
+def test_integers_are_numbers_and_other_spaces_are_refused():
+    """Distances of integers are those of floats; tokens off the sphere and complex ones are refused."""
+    far = np.array([[100_000, 0, 0]])
+    line = tfl.Euclidean(3)
+    assert wasserstein(far, jnp.zeros((1, 3), jnp.int32), line) == 1e5
+    axes = jnp.eye(3, dtype=int)
+    turned = axes[jnp.array([1, 1, 1])]
+    for distance in (
+        lambda x, y: wasserstein(x, y, SPHERE),
+        lambda x, y: sliced_wasserstein(x, y, SPHERE, jax.random.key(0), directions=4).value,
+        lambda x, y: weighted_distance(x, y, tfl.Heads.tied(jnp.eye(3), sign=1), SPHERE, slices=2).value,
+    ):
+        assert distance(axes, turned) == distance(axes.astype(float), turned.astype(float)) > 0
+    with pytest.raises(ValueError, match=r"x must lie on Sphere\(3\); token 0"):
+        wasserstein(2 * axes, turned, SPHERE)
+    with pytest.raises(ValueError, match="must be real"):
+        wasserstein(1j * axes, turned, SPHERE)
+    with pytest.raises(ValueError, match="manifold must be"):
+        wasserstein(axes, turned, None)
+
+
+def test_what_is_not_a_number_is_not_a_distance_of_zero():
+    unknown = jnp.full(3, jnp.nan)
+    found = jax.jit(lambda m: bures_wasserstein(m, jnp.eye(3), jnp.zeros(3), jnp.eye(3)))(unknown)
+    assert np.isnan(found)
+    with pytest.raises(ValueError, match="norms below"):
+        weighted_distance(jnp.eye(3), jnp.eye(3), tfl.Heads.tied(1e3 * jnp.eye(3), sign=1), SPHERE)

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
-from .._types import Key, Scalar, Tokens
+from .._types import Key, Scalar, Tokens, as_float
 from ._manifold import AbstractManifold
 from ._size import size
 
@@ -55,8 +55,13 @@ class AbstractBasis(eqx.Module):
         """How many functions there are, k."""
         return self.degrees.size
 
-    def coefficients(self, density: Float[Array, "g"]) -> Coefficients:
-        """∫ ρ Y_k dσ by quadrature, for the values of a density at the nodes."""
+    def coefficients(self, density: ArrayLike) -> Coefficients:
+        """∫ ρ Y_k dσ by quadrature, for the values of a density at the nodes `(g,)`."""
+        density = as_float(density)
+        if density.shape != self.weights.shape:
+            raise ValueError(
+                f"density must hold a value for each of the nodes, {self.weights.shape}; got {density.shape}."
+            )
         weights, values = self.weights.astype(density.dtype), self.values.astype(density.dtype)
         return jnp.matmul(weights * density, values, precision="highest")
 
@@ -77,7 +82,8 @@ class AbstractBasis(eqx.Module):
     def sample(self, key: Key, coefficients: Coefficients, n: int) -> Tokens:
         """`n` independent tokens of the density `(n, d)`, by rejection; where it is negative it counts as 0.
 
-        Takes about `bound` rounds. Raises an error for a density that is nowhere positive, or not finite.
+        Takes about `bound` rounds; constant to derivatives. Raises an error for a density that is nowhere positive, or
+        not finite.
         """
         return _sample(self, key, coefficients, size(n, "n", 1))
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._checks import concrete
 from .._types import Tokens
 from ._basis import AbstractBasis, chosen_exactness
 from ._powers import powers
@@ -63,8 +64,18 @@ class FourierModes(AbstractBasis):
         """`n` tokens at the quantiles (i + ½)/n of a positive density of mass 1, from the first axis on `(n, 2)`.
 
         Where equispaced points go under the smooth map that makes the density of the uniform one: sums over them are
-        integrals up to an error that falls faster than any power of n.
+        integrals up to an error that falls faster than any power of n. Differentiable once in the coefficients.
+        Raises `ValueError` for coefficients of another number or mass, and a density that is not positive at the nodes.
         """
+        if coefficients.shape != (self.size,):
+            raise ValueError(f"coefficients must have shape ({self.size},); got {coefficients.shape}.")
+        value = concrete(coefficients)
+        if value is not None:
+            least = (np.asarray(self.values) @ value).min()
+            if not (abs(value[0] - 1) < 1e-5 and least > 0):
+                raise ValueError(
+                    f"the density must be positive and of mass 1; got mass {value[0]:.4g}, least value {least:.4g}."
+                )
         return _quantiles(self.degree, coefficients, size(n, "n", 1))
 
 
@@ -87,7 +98,10 @@ def _quantiles(degree: int, coefficients: Float[Array, "k"], n: int) -> Tokens:
 
     wanted = (jnp.arange(n, dtype=coefficients.dtype) + 0.5) / n
     ends = jnp.zeros_like(wanted), jnp.full_like(wanted, 2 * jnp.pi)
-    angle, _ = jax.lax.fori_loop(0, 60, halve, ends)
+    angle = jax.lax.stop_gradient(jax.lax.fori_loop(0, 60, halve, ends)[0])
+    # a step of Newton's: nothing is left to gain, but its derivative is that of the quantile
+    rate = jax.vmap(jax.grad(lambda a: share(a[None])[0]))(angle)
+    angle -= (share(angle) - wanted) / jax.lax.stop_gradient(rate)
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
 
 

@@ -89,6 +89,7 @@ def _time(s: Scalar, ts: Times, breaks: Knots | None, unit_breaks: Knots | None)
     piece = jnp.searchsorted(unit_breaks, s, side="right")
     low = jnp.concatenate([jnp.full(1, -jnp.inf, breaks.dtype), breaks])[piece]
     high = jnp.concatenate([breaks, jnp.full(1, jnp.inf, breaks.dtype)])[piece]
+    low, high = jax.lax.stop_gradient((low, high))  # where steps end is no matter of derivatives
     return jnp.clip(t, low, jnp.nextafter(high, low))
 
 

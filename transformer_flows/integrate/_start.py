@@ -1,4 +1,6 @@
-"""Checks of the state from which a solve starts."""
+"""Checks of the state from which a solve starts, and of its times."""
+
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -7,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._checks import concrete, refuse_non_finite
-from .._types import Valid
+from .._types import Valid, as_float
 from ..dynamics import AbstractFlow, AbstractHeadsFlow, existing_tokens
 from ..geometry import AbstractManifold
+from ..paths import AbstractPath
 
 # How far from the manifold a start may be and still be taken for rounding, and retracted without a word.
 _OFF_MANIFOLD = 1e-3
@@ -61,3 +64,25 @@ def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None
 @eqx.filter_jit
 def _defect(manifold: AbstractManifold, x: Array) -> Array:
     return manifold.defect(x)
+
+
+def refuse_outside_noise(paths: list[AbstractPath], ts: Any) -> list[AbstractPath]:
+    """The paths that move by noise, which is known between the knots on which it was drawn, and nowhere else.
+
+    Raises `ValueError` for times outside of them, where both are known.
+    """
+    # traced, not computed: only whether there is a derivative matters
+    smooth = lambda path: eqx.filter_eval_shape(path.derivative, as_float(ts[0])) is not None
+    rough = [path for path in paths if path.grid is not None and path.jumps is None and not smooth(path)]
+    known = concrete(ts)
+    for path in rough:
+        grid = concrete(path.grid)
+        if known is None or grid is None:
+            continue
+        rounding = 1e-6 * (grid[-1] - grid[0])
+        if known[0] < grid[0] - rounding or known[-1] > grid[-1] + rounding:
+            raise ValueError(
+                f"ts must lie within the times on which the {type(path).__name__} was drawn, [{grid[0]:g}, "
+                f"{grid[-1]:g}]; got [{known[0]:g}, {known[-1]:g}]. Draw it on times that reach as far."
+            )
+    return rough

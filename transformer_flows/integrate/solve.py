@@ -20,7 +20,7 @@ from ._clock import Clock, clock_of_length, clock_on_grid
 from ._fixed import fixed_steps
 from ._observe import Observers
 from ._retraction import Retracting, retracting
-from ._start import check_start
+from ._start import check_start, refuse_outside_noise
 from .solution import Solution
 
 
@@ -173,11 +173,7 @@ def _paths(flow: AbstractFlow) -> list[AbstractPath]:
 def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adjoint) -> Clock | None:
     """The clock of fixed steps, or None for adaptive ones."""
     gridded = [path for path in paths if path.grid is not None]
-    # traced, not computed: only whether there is a derivative matters
-    smooth = lambda path: eqx.filter_eval_shape(path.derivative, as_float(ts[0])) is not None
-    rough = [path for path in gridded if path.jumps is None and not smooth(path)]
-    for path in rough:
-        _refuse_outside(path, ts)
+    rough = refuse_outside_noise(paths, ts)
     adaptive = {name: v for name, v in {"rtol": rtol, "atol": atol, "adjoint": adjoint}.items() if v is not None}
     for name in ("rtol", "atol"):
         value = concrete(adaptive.get(name))
@@ -199,19 +195,6 @@ def _fixed_clock(ts: Any, dt: Any, paths: list[AbstractPath], *, rtol, atol, adj
         return None
     grids = [path.grid for path in gridded if path.grid is not None]
     return clock_on_grid(ts, grids[0] if len(grids) == 1 else jnp.sort(jnp.concatenate(grids)))
-
-
-def _refuse_outside(path: AbstractPath, ts: Any) -> None:
-    """Noise is known between the knots on which it was drawn, and nowhere else."""
-    known, grid = concrete(ts), concrete(path.grid)
-    if known is None or grid is None:
-        return
-    rounding = 1e-6 * (grid[-1] - grid[0])
-    if known[0] < grid[0] - rounding or known[-1] > grid[-1] + rounding:
-        raise ValueError(
-            f"ts must lie within the times on which the {type(path).__name__} was drawn, [{grid[0]:g}, {grid[-1]:g}]; "
-            f"got [{known[0]:g}, {known[-1]:g}]. Draw it on times that reach as far."
-        )
 
 
 def _jumps(paths: list[AbstractPath], ts: Times) -> Knots | None:

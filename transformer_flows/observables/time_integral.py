@@ -1,5 +1,7 @@
 """The time integral of another observable."""
 
+from collections.abc import Callable
+
 from jaxtyping import Array, PyTree
 
 from .._types import ScalarLike
@@ -13,7 +15,14 @@ class TimeIntegral(AbstractIntegral[AbstractFlow]):
     `TimeIntegral(Slope())`, for instance, is the action of the curve of measures, ∫ |μ'|² dt in W_{m,2}.
     """
 
-    observable: AbstractObservable
+    observable: Callable
+
+    def __init__(self, observable: Callable):
+        if isinstance(observable, AbstractIntegral | type) or not callable(observable):
+            raise ValueError(
+                f"observable must be one of a moment, such as Slope(), which can be integrated; got {observable!r:.80}."
+            )
+        self.observable = observable
 
     def __call__(self, t: ScalarLike, x: PyTree[Array], flow: AbstractFlow) -> None:
         return None

@@ -14,7 +14,7 @@ Values = Float[Array, "..."]
 def _same_sign(r: Values) -> Values:
     """(π − arccos r)/2π, the probability that both Gaussians are positive.
 
-    Its slope is infinite at |r| = 1, where a correlation that stays 1 has the derivative 0 and not NaN.
+    Its slope is infinite at |r| = 1 and given as 0 there, which is right for a correlation that stays 1.
     """
     return (jnp.pi - jnp.arccos(jnp.clip(r, -1, 1))) / (2 * jnp.pi)
 
@@ -25,7 +25,7 @@ def _same_sign_jvp(primals, tangents):
     square = 1 - r * r
     inside = square > 0
     slope = 1 / (2 * jnp.pi * jnp.sqrt(jnp.where(inside, square, 1)))
-    return _same_sign(r), jnp.where(inside, slope, jnp.where(dr == 0, 0, jnp.inf)) * dr
+    return _same_sign(r), jnp.where(inside, slope, 0) * dr
 
 
 @jax.custom_jvp
@@ -52,11 +52,11 @@ def _arc_sine_slope(v: Values, r: Values) -> Values:
 
 
 def _sin(v: Values, r: Values) -> Values:
-    return jnp.exp(-v) * jnp.sinh(v * r)
+    return (jnp.exp(-v * (1 - r)) - jnp.exp(-v * (1 + r))) / 2
 
 
 def _cos(v: Values, r: Values) -> Values:
-    return jnp.exp(-v) * jnp.cosh(v * r)
+    return (jnp.exp(-v * (1 - r)) + jnp.exp(-v * (1 + r))) / 2
 
 
 # The function, its expectation, and that of its derivative.

@@ -6,13 +6,13 @@ import numpy as np
 import scipy.special
 
 # A kernel such as that of ReLU is |θ|³ near θ = 0: the rule in the angle errs by a high power of the number of nodes.
-_NODES = 400
+_NODES = 400  # or four for each degree
 
 
 @functools.cache
 def gegenbauer_quadrature(d: int, degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes ρ and weights of the law of ⟨x, y⟩ for uniform x, y on S^{d-1} `(g,)`; P_l there `(degree + 1, g)`."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(max(_NODES, 4 * degree))
     theta = np.pi / 2 * (nodes + 1)
     weights = weights * np.sin(theta) ** (d - 2)
     rho = np.cos(theta)

@@ -22,9 +22,9 @@ class ActivationKernel(eqx.Module):
     σ_u² (of the entries of U), σ_b² and σ_c². Called with cosines of any shape; differentiable in cosines and
     variances.
 
-    `activation` φ acts on arrays entry by entry. ReLU, the identity, erf, sin and cos (those of JAX) have closed forms;
-    any other is expanded in Hermite polynomials. Raises `ValueError` for variances that are negative or not finite, a
-    weight of 0, d < 2, and an activation that changes shapes. Source: arXiv:2604.26898, its kernel k.
+    `activation` φ is continuous and acts on arrays entry by entry. ReLU, the identity, erf, sin and cos (those of JAX)
+    have closed forms; any other is expanded in Hermite polynomials. Raises `ValueError` for variances that are negative
+    or not finite, a weight of 0, d < 2, and an activation that changes shapes. Source: arXiv:2604.26898, its kernel k.
     """
 
     activation: Callable
@@ -67,8 +67,7 @@ class ActivationKernel(eqx.Module):
         closed = closed_forms(self.activation)
         if closed is not None:
             return self.weight * closed[1](self.variance, self._correlation(rho))
-        slope = lambda z: jax.jvp(self.activation, (z,), (jnp.ones_like(z),))[1]
-        return self.weight * mehler_series(slope, self.variance)(self._correlation(rho))
+        return self.weight * mehler_series(self._slope, self.variance)(self._correlation(rho))
 
     @property
     def error(self) -> Scalar:
@@ -77,6 +76,13 @@ class ActivationKernel(eqx.Module):
             return jnp.zeros_like(self.weight)
         return mehler_series(self.activation, self.variance).error
 
+    @property
+    def derivative_error(self) -> Scalar:
+        """The same for k'. Large where φ' has jumps or the variance is beyond some hundreds: do not use k' then."""
+        if closed_forms(self.activation) is not None:
+            return jnp.zeros_like(self.weight)
+        return self.weight * mehler_series(self._slope, self.variance).error
+
     def gegenbauer(self, degree: int) -> Float[Array, "{degree}+1"]:
         """Coefficients c_l >= 0 of k(ρ) = Σ_l c_l P_l(ρ) up to `degree`, P_l(1) = 1: the variance in each degree.
 
@@ -84,10 +90,16 @@ class ActivationKernel(eqx.Module):
         all c_l is k(1). c_l is known to the rounding of k(1) times the number of harmonics of degree l, which is large
         for large d and l.
         """
+        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 0:
+            raise ValueError(f"degree must be an integer of at least 0; got {degree!r}.")
         nodes, weights, polynomials = gegenbauer_quadrature(self.d, degree)
         values = self(jnp.asarray(nodes, self.weight.dtype))
         projections = jnp.matmul(jnp.asarray(polynomials * weights, values.dtype), values, precision="highest")
         return projections * jnp.asarray(multiplicities(self.d, degree), values.dtype)
+
+    def _slope(self, z: Array) -> Array:
+        """φ'. A jump of φ does not show in it."""
+        return jax.jvp(self.activation, (z,), (jnp.ones_like(z),))[1]
 
     def _correlation(self, rho: ArrayLike) -> Float[Array, "..."]:
         """Of the two arguments of the activation."""

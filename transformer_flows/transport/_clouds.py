@@ -1,24 +1,51 @@
 """Arguments shared by the distances between clouds, and the root that they end with."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from .._checks import concrete, refuse_non_finite
-from .._types import Scalar
+from .._checks import concrete, refuse_non_finite, refuse_other_type
+from .._types import Scalar, as_float
 from ..geometry import AbstractManifold
 
 Cloud = Float[Array, "_ _"]  # sizes are compared below, so that an error can name them
+CloudLike = Any  # arrays of any real dtype and lists, converted below
+# How far from the manifold a token may be and still be taken for rounding.
+_OFF_MANIFOLD = 1e-3
 
 
-def check_clouds(x: Cloud, y: Cloud, manifold: AbstractManifold) -> None:
-    """Raise `ValueError` unless both are tokens `(n, d)` of the manifold, at least one, all finite."""
-    for name, cloud in (("x", x), ("y", y)):
-        if cloud.ndim != 2 or cloud.shape[0] == 0 or cloud.shape[1] != manifold.d:
-            raise ValueError(f"{name} must be tokens (n, {manifold.d}) with n >= 1; got shape {cloud.shape}.")
-        if concrete(cloud) is not None:
-            refuse_non_finite(cloud, name)
+def as_clouds(x: Any, y: Any, manifold: Any) -> tuple[Cloud, Cloud]:
+    """Both clouds as floating arrays.
+
+    Raises `ValueError` unless both are tokens `(n, d)` on the manifold, at least one, all finite.
+    """
+    refuse_other_type(manifold, "manifold", AbstractManifold, "a space such as Sphere(3)")
+    return _as_cloud(x, "x", manifold), _as_cloud(y, "y", manifold)
+
+
+def _as_cloud(x: Any, name: str, manifold: AbstractManifold) -> Cloud:
+    x = as_float(x)
+    if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] != manifold.d:
+        raise ValueError(f"{name} must be tokens (n, {manifold.d}) with n >= 1; got shape {x.shape}.")
+    if concrete(x) is not None:
+        refuse_non_finite(x, name)
+        with jax.ensure_compile_time_eval():  # of a constant inside jit too
+            off = np.flatnonzero(np.asarray(_defect(manifold, x)) > _OFF_MANIFOLD)
+        if off.size:
+            raise ValueError(
+                f"{name} must lie on {type(manifold).__name__}({manifold.d}); token {off[0]} is {x[off[0]]}. Bring "
+                f"tokens onto it with manifold.retract({name})."
+            )
+    return x
+
+
+@eqx.filter_jit
+def _defect(manifold: AbstractManifold, x: Cloud) -> Float[Array, "_"]:
+    return manifold.defect(x)
 
 
 def check_one_size(x: Cloud, y: Cloud) -> None:
@@ -35,6 +62,9 @@ def refuse_traced_non_finite(x: Cloud, name: str) -> Cloud:
 
 
 def root(square: Scalar) -> Scalar:
-    """√square, 0 for what rounding left below 0. Its derivative at 0, where none exists, is the subgradient 0."""
-    positive = square > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
+    """√square, 0 for what rounding left below 0; NaN stays NaN.
+
+    The root has no derivative at 0, where its smallest subgradient, 0, is taken.
+    """
+    zero = square <= 0
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, square)))

@@ -43,10 +43,16 @@ def minimise(
         start,
         max_steps=max_iterations,
         throw=False,
-        adjoint=optimistix.ImplicitAdjoint(lineax.CG(rtol=1e-10, atol=1e-12)),
+        adjoint=optimistix.ImplicitAdjoint(_hessian_solver(start.dtype)),
         tags=frozenset({lineax.positive_semidefinite_tag}),
     )
     return Minimum(found.value, found.result == optimistix.RESULTS.successful, found.stats["num_steps"])
+
+
+def _hessian_solver(dtype: jnp.dtype) -> lineax.CG:
+    """Conjugate gradients that end before they run into rounding, where they would break down."""
+    rounding = float(jnp.finfo(dtype).eps)
+    return lineax.CG(rtol=max(1e-10, 100 * rounding), atol=max(1e-12, rounding))
 
 
 class _Forgiving(optimistix.AbstractSearch):

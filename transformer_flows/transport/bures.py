@@ -1,18 +1,18 @@
 """W_2 between Gaussians, in closed form."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from .._checks import concrete, refuse_non_finite
-from .._types import Scalar
+from .._types import Scalar, as_float
 from ..geometry._bures import covariance, squared_bures
 from ._clouds import root
 
-Moment = Float[Array, "..."]  # shapes are compared below, so that an error can name them
 
-
-def bures_wasserstein(mean_x: Moment, cov_x: Moment, mean_y: Moment, cov_y: Moment) -> Scalar:
+def bures_wasserstein(mean_x: Any, cov_x: Any, mean_y: Any, cov_y: Any) -> Scalar:
     """W_2 between N(mean_x, cov_x) and N(mean_y, cov_y): the root of `squared_bures_wasserstein`.
 
     Raises as that does. Its derivatives at equal Gaussians, where the root has none, are 0.
@@ -20,7 +20,7 @@ def bures_wasserstein(mean_x: Moment, cov_x: Moment, mean_y: Moment, cov_y: Mome
     return root(squared_bures_wasserstein(mean_x, cov_x, mean_y, cov_y))
 
 
-def squared_bures_wasserstein(mean_x: Moment, cov_x: Moment, mean_y: Moment, cov_y: Moment) -> Scalar:
+def squared_bures_wasserstein(mean_x: Any, cov_x: Any, mean_y: Any, cov_y: Any) -> Scalar:
     """W_2² = |m_x - m_y|² + tr(Σ_x + Σ_y - 2(Σ_x^{1/2} Σ_y Σ_x^{1/2})^{1/2}) for means `(d,)` and covariances `(d, d)`.
 
     Smooth at positive definite covariances, repeated eigenvalues included, with derivatives in every mode up to the
@@ -36,6 +36,7 @@ def squared_bures_wasserstein(mean_x: Moment, cov_x: Moment, mean_y: Moment, cov
     Raises `ValueError` for other shapes, values that are not finite, and covariances that are clearly asymmetric or
     indefinite. Source: Gelbrich, Math. Nachr. 1990; Takatsu, Osaka J. Math. 2011.
     """
+    mean_x, cov_x, mean_y, cov_y = map(as_float, (mean_x, cov_x, mean_y, cov_y))
     cov_x, cov_y = covariance(cov_x, "cov_x"), covariance(cov_y, "cov_y")
     if cov_x.shape != cov_y.shape:
         raise ValueError(f"cov_x and cov_y must have one size; got {cov_x.shape} and {cov_y.shape}.")

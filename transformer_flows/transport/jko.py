@@ -12,9 +12,10 @@ from jaxtyping import Array, ArrayLike
 from .._checks import concrete, refuse_other_type
 from .._types import Scalar, ScalarLike, Times, Tokens, as_float
 from ..dynamics import AbstractHeadsFlow
-from ..integrate import Solution, Status, check_start
-from ..models import TiedHeads
+from ..integrate import Solution, Status, check_start, refuse_outside_noise
+from ..models import Padding, TiedHeads
 from ..observables import AbstractIntegral, Energy
+from ..paths import find_paths
 from ._minimise import minimise
 
 
@@ -39,7 +40,8 @@ def jko_flow(
 
     Each minimiser is found by L-BFGS until steps are below `tolerance` relative to its velocity (1e-8 in float64,
     1e-4 in float32); one that takes more than `max_iterations` ends the run with status `solver_failed`. Works under
-    `jit`; derivatives are those of the minimisers (implicit), in both modes. `observe` names functions of (t, x, flow).
+    `jit`; derivatives are those of the minimisers (implicit): forward, reverse, and forward over reverse. `observe`
+    names functions of (t, x, flow).
 
     Raises `ValueError` for a tau that is not positive, heads that are not tied, observables that a solver has to
     integrate, and as `solve` does. Source: arXiv:2605.18870, its minimising movements.
@@ -51,6 +53,7 @@ def jko_flow(
         tolerance = 1e-8 if x0.dtype == jnp.float64 else 1e-4
     tau, tolerance = as_float(tau), as_float(tolerance)
     ts = as_float(t0) + tau * jnp.arange(steps + 1)
+    refuse_outside_noise(find_paths(flow), ts)
     return _movements(flow, x0, ts, tau, dict(observe or {}), tolerance, states=states, max_iterations=max_iterations)
 
 
@@ -132,6 +135,11 @@ def _check(flow: Any, x0: Tokens, tau: Any, t0: Any) -> None:
     value = concrete(tau)
     if value is not None and not (value.ndim == 0 and np.isfinite(value) and value > 0):
         raise ValueError(f"tau must be one positive finite number; got {value}.")
+    start = concrete(t0)
+    if start is not None and not (start.ndim == 0 and np.isfinite(start)):
+        raise ValueError(f"t0 must be one finite time; got {t0!r}.")
+    if not isinstance(flow.mask, Padding | None):
+        raise ValueError(f"the flow's mask must be Padding or None; under {type(flow.mask).__name__} it has no energy.")
     check_start(flow, x0)
     heads = eqx.filter_eval_shape(flow.heads, as_float(t0), x0)
     if not isinstance(heads, TiedHeads):

@@ -1,7 +1,5 @@
 """The Wasserstein distance of two clouds of any sizes, estimated by entropic transport, with rigorous bounds."""
 
-from operator import index
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,7 @@ from .._checks import concrete
 from .._types import Scalar, as_float
 from ..geometry import AbstractManifold
 from . import _duality
-from ._clouds import Cloud, check_clouds, refuse_traced_non_finite, root
+from ._clouds import Cloud, CloudLike, as_clouds, refuse_traced_non_finite, root
 
 _RELATIVE_EPSILON = 0.01
 _DENSE = 2**22  # pairs; 16 to 32 MiB
@@ -33,8 +31,8 @@ class SinkhornDistance(eqx.Module):
 
 
 def sinkhorn_distance(
-    x: Cloud,
-    y: Cloud,
+    x: CloudLike,
+    y: CloudLike,
     manifold: AbstractManifold,
     *,
     epsilon: ScalarLike | None = None,
@@ -60,7 +58,7 @@ def sinkhorn_distance(
     Raises `ValueError` for clouds of other dimensions, empty or not finite, and numerics that are not positive.
     Source: Feydy et al., AISTATS 2019; Pooladian, Cuturi & Niles-Weed, ICML 2022 (debiased potentials).
     """
-    check_clouds(x, y, manifold)
+    x, y = as_clouds(x, y, manifold)
     dtype = jnp.result_type(x, y)
     x, y = (refuse_traced_non_finite(cloud, name).astype(dtype) for cloud, name in ((x, "x"), (y, "y")))
     if epsilon is not None:
@@ -77,8 +75,9 @@ def _estimate(
 
     block = None if max(x.shape[0], y.shape[0]) ** 2 <= _DENSE else _BLOCK
     xy, xx, yy = (_duality.Problem(*pair, manifold, block) for pair in ((x, y), (x, x), (y, y)))
+    scale = jax.lax.stop_gradient(_duality.mean_cost(xy)) if epsilon is not None else _duality.mean_cost(xy)
+    scale = eqx.error_if(scale, ~jnp.isfinite(scale), "x and y are too far apart: their squared distances overflow.")
     if epsilon is None:
-        scale = _duality.mean_cost(xy)
         epsilon = jnp.where(scale > 0, _RELATIVE_EPSILON * scale, 1)
 
     numerics = jax.lax.stop_gradient(Numerics(epsilon, tolerance, max_iterations))
@@ -103,13 +102,14 @@ def _positive(x: ScalarLike, name: str) -> Scalar:
     x = as_float(x)
     known = concrete(x)
     if known is None:
-        return eqx.error_if(x, ~(jax.lax.stop_gradient(x) > 0), f"{name} must be positive.")
+        held = jax.lax.stop_gradient(x)
+        return eqx.error_if(x, ~((held > 0) & jnp.isfinite(held)), f"{name} must be positive and finite.")
     if known.ndim or not 0 < known < float("inf"):
         raise ValueError(f"{name} must be a positive number; got {known}.")
     return x
 
 
 def _count(max_iterations: int) -> int:
-    if index(max_iterations) < 1:
-        raise ValueError(f"max_iterations must be at least 1; got {max_iterations}.")
-    return index(max_iterations)
+    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations must be an integer of at least 1; got {max_iterations!r}.")
+    return max_iterations

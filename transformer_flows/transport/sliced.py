@@ -1,7 +1,6 @@
 """Sliced Wasserstein distances: exact W_2 of projections on random lines or great circles, averaged."""
 
 import functools
-from operator import index
 
 import equinox as eqx
 import jax
@@ -14,7 +13,7 @@ from .._checks import refuse_other_type
 from .._types import Key, Scalar
 from ..geometry import AbstractManifold, Euclidean, Sphere
 from ..geometry._norm import unit
-from ._clouds import Cloud, check_clouds, check_one_size, refuse_traced_non_finite, root
+from ._clouds import Cloud, CloudLike, as_clouds, check_one_size, refuse_traced_non_finite, root
 
 Sorted = Float[Array, "n"]
 
@@ -27,7 +26,7 @@ class SlicedDistance(eqx.Module):
 
 
 def sliced_wasserstein(
-    x: Cloud, y: Cloud, manifold: AbstractManifold, key: Key, *, directions: int = 128
+    x: CloudLike, y: CloudLike, manifold: AbstractManifold, key: Key, *, directions: int = 128
 ) -> SlicedDistance:
     """SW_2 = (E_θ W_2²(θ#x, θ#y))^{1/2} of the clouds `x` and `y`, both `(n, d)`, over random directions θ.
 
@@ -42,13 +41,13 @@ def sliced_wasserstein(
     one direction, and another manifold. Source: Bonet et al., ICLR 2023 (spherical; there angles are over 2π).
     """
     refuse_other_type(manifold, "manifold", Sphere | Euclidean, "a Sphere or Euclidean, which have slices")
-    check_clouds(x, y, manifold)
+    x, y = as_clouds(x, y, manifold)
     check_one_size(x, y)
-    if index(directions) < 1:
-        raise ValueError(f"directions must be at least 1; got {directions}.")
+    if isinstance(directions, bool) or not isinstance(directions, int) or directions < 1:
+        raise ValueError(f"directions must be an integer of at least 1; got {directions!r}.")
     x, y = refuse_traced_non_finite(x, "x"), refuse_traced_non_finite(y, "y")
     slices = _great_circles if isinstance(manifold, Sphere) else _lines
-    return slices(x, y, key, index(directions))
+    return slices(x, y, key, directions)
 
 
 @functools.partial(jax.jit, static_argnums=3)

@@ -9,10 +9,10 @@ from jaxtyping import Array, Int
 
 from .._types import Scalar
 from ..geometry import AbstractManifold
-from ._clouds import Cloud, check_clouds, check_one_size, root
+from ._clouds import CloudLike, as_clouds, check_one_size, root
 
 
-def wasserstein(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Scalar:
+def wasserstein(x: CloudLike, y: CloudLike, manifold: AbstractManifold) -> Scalar:
     """W_2(μ, ν) = min_σ ((1/n) Σ_i d(x_i, y_σ(i))²)^{1/2} of the clouds `x` and `y`, both `(n, d)`.
 
     d is the distance of `manifold`: geodesic on `Sphere(d)`, that of the chords with `Euclidean(d)`. Exact, by the
@@ -21,17 +21,18 @@ def wasserstein(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Scalar:
 
     Raises `ValueError` for clouds of other sizes or dimensions, empty ones, and tokens that are not finite.
     """
+    x, y = as_clouds(x, y, manifold)
     matching = optimal_matching(x, y, manifold)
     return root(jnp.mean(manifold.squared_distance(x, y[matching])))
 
 
-def optimal_matching(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Int[Array, "_"]:
+def optimal_matching(x: CloudLike, y: CloudLike, manifold: AbstractManifold) -> Int[Array, "_"]:
     """The σ that makes Σ_i d(x_i, y_σ(i))² least: token i of `x` goes to token σ(i) of `y`.
 
     Work O(n³) at worst, on the host, and memory O(n²), under `jit` and `vmap` too. Constant to every derivative.
     Raises as `wasserstein` does.
     """
-    check_clouds(x, y, manifold)
+    x, y = as_clouds(x, y, manifold)
     check_one_size(x, y)
     x, y = jax.lax.stop_gradient((x, y))
     cost = manifold.squared_distance(x[:, None], y[None])

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from .. import theory
 from .._checks import concrete, refuse_other_type
 from .._types import Scalar, Tokens, as_float
 from ..dynamics import AttentionFlow
 from ..geometry import AbstractManifold, Sphere
 from ..models import AbstractHeads
-from ._clouds import Cloud, root
+from ._clouds import CloudLike, as_clouds, root
 from ._minimise import minimise
 from .wasserstein import optimal_matching, wasserstein
 
@@ -39,8 +40,8 @@ class WeightedDistance(eqx.Module):
 
 
 def weighted_distance(
-    x: Cloud,
-    y: Cloud,
+    x: CloudLike,
+    y: CloudLike,
     heads: AbstractHeads,
     manifold: AbstractManifold,
     *,
@@ -60,6 +61,8 @@ def weighted_distance(
     for antipodal partners, which no unique geodesic joins. Source: arXiv:2605.18870, the distance of its geometry.
     """
     _check(heads, manifold, slices, tolerance, max_iterations)
+    x, y = as_clouds(x, y, manifold)
+    norm = _norm(heads)
     matching = optimal_matching(x, y, manifold)
     if tolerance is None:
         tolerance = 1e-6 if jnp.result_type(float) == jnp.float64 else 1e-3
@@ -77,7 +80,7 @@ def weighted_distance(
     )
     value, path = value.astype(x.dtype), path.astype(x.dtype)
     distance = wasserstein(x, y, manifold)
-    norm = jnp.max(jnp.linalg.norm(heads.score.astype(x.dtype), ord=2, axis=(-2, -1)))
+    norm = norm.astype(x.dtype)
     return WeightedDistance(value, jnp.exp(-norm / 2) * distance, jnp.exp(norm / 2) * distance, path, converged)
 
 
@@ -137,6 +140,15 @@ def _action(flow: AttentionFlow, path: Float[Array, "s n d"]) -> Scalar:
 
 def _mobility(flow: AttentionFlow, x: Tokens) -> Float[Array, "n"]:
     return flow.mass(flow.heads(0.0, x), flow.measure(x)).effective_mobility
+
+
+def _norm(heads: AbstractHeads) -> Scalar:
+    """Λ, refused where mobilities, which reach e^{Λ}, would overflow."""
+    norm = theory.largest_norm(heads.score)
+    value, most = concrete(norm), float(np.log(jnp.finfo(jnp.result_type(float)).max)) - 10
+    if value is not None and not value < most:
+        raise ValueError(f"heads must have norms below {most:.0f}, beyond which mobilities overflow; got {value:.4g}.")
+    return norm
 
 
 def _sine_modes(slices: int) -> Float[np.ndarray, "k k"]:
