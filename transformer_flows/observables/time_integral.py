@@ -6,7 +6,7 @@ from jaxtyping import Array, PyTree
 
 from .._types import ScalarLike
 from ..dynamics import AbstractFlow
-from ._observable import AbstractIntegral, AbstractObservable
+from ._observable import AbstractIntegral
 
 
 class TimeIntegral(AbstractIntegral[AbstractFlow]):
