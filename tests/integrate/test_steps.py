@@ -164,8 +164,26 @@ def test_adaptive_steps_end_where_lines_meet():
     observe = {"balance": tfl.EnergyBalance()}
     sol = tfl.solve(flow, PROBLEM.x0, [0.0, 1.0], rtol=1e-10, atol=1e-12, observe=observe)
     assert abs(sol.observed["balance"].residual[-1]) < 1e-8
-    whole = lambda flow: tfl.solve(flow, PROBLEM.x0, [0.0, 1.0]).states[-1][0, 0]  # the knots are among its arrays
-    assert np.isfinite(eqx.filter_grad(whole)(flow).weights.values.D).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"rtol": 1e-8}], ids=["fixed", "adaptive"])
+def test_a_whole_flow_with_knots_is_differentiated(options):
+    """The knots are among its arrays; the values at them get the derivative of finite differences."""
+    D = jnp.stack([tfl.random_symmetric(k, h=1, d=3) for k in jr.split(jr.key(5), 3)])
+
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad
+    def end(path):
+        flow = tfl.AttentionFlow(tfl.Sphere(3), path)
+        return tfl.solve(flow, PROBLEM.x0, [0.0, 1.0], **options).states[-1][0, 0]
+
+    path = lambda scale: tfl.Interpolated([0.0, 0.3, 1.0], _tied(scale * D))
+    gradient = jnp.sum(end(path(1.0))[1].values.D * D)
+    np.testing.assert_allclose(gradient, (end(path(1 + 1e-5))[0] - end(path(1 - 1e-5))[0]) / 2e-5, rtol=1e-5)
+
+
+def _tied(D):
+    return jax.vmap(lambda d: tfl.Heads.tied(d, sign=-1))(D)
 
 
 def test_one_step_per_layer_is_the_network():

@@ -35,6 +35,7 @@ def adaptive_steps(
     dtype = jnp.result_type(*jax.tree.leaves(x0))
     span = ts[-1] - ts[0]
     unit = ((ts - ts[0]) / span).astype(dtype)
+    breaks = jax.lax.stop_gradient(breaks)  # where steps end is no matter of derivatives
     unit_breaks = None if breaks is None else ((breaks - ts[0]) / span).astype(dtype)
 
     def field(s: Any, y: Any, args: Any) -> Augmented:
@@ -89,7 +90,6 @@ def _time(s: Scalar, ts: Times, breaks: Knots | None, unit_breaks: Knots | None)
     piece = jnp.searchsorted(unit_breaks, s, side="right")
     low = jnp.concatenate([jnp.full(1, -jnp.inf, breaks.dtype), breaks])[piece]
     high = jnp.concatenate([breaks, jnp.full(1, jnp.inf, breaks.dtype)])[piece]
-    low, high = jax.lax.stop_gradient((low, high))  # where steps end is no matter of derivatives
     return jnp.clip(t, low, jnp.nextafter(high, low))
 
 

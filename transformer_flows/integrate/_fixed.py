@@ -94,7 +94,8 @@ def _local_field(tau: Any, y: Any, args: Any) -> Augmented:
 
 
 def _within(tau: Scalar, t0: Scalar, t1: Scalar) -> Scalar:
-    return jnp.minimum(t0 + tau.astype(t0.dtype), jnp.nextafter(t1, t0))
+    last = jnp.nextafter(*jax.lax.stop_gradient((t1, t0)))  # it has no derivative, and knots may be differentiated
+    return jnp.minimum(t0 + tau.astype(t0.dtype), last)
 
 
 def _advance(

@@ -107,7 +107,7 @@ def _noise_step(t0: ScalarLike, t1: ScalarLike, state: Array, flow: AbstractMeas
 
 def _at_jump(t0: ScalarLike, t1: ScalarLike, x1: Array, flow: AbstractMeasureFlow) -> _Terms:
     """The energy gained when the weights jump at the end of the step; zero where they do not."""
-    before, after = flow.heads(jnp.nextafter(t1, t0), x1), flow.heads(t1, x1)
+    before, after = flow.heads(jnp.nextafter(*jax.lax.stop_gradient((t1, t0))), x1), flow.heads(t1, x1)
     measure = flow.measure(x1)
     gain = flow.mass(after, measure).energy - flow.mass(before, measure).energy
     zero = jnp.zeros((), x1.dtype)
