@@ -48,10 +48,12 @@ def _defect(manifold: AbstractManifold, x: Cloud) -> Float[Array, "_"]:
     return manifold.defect(x)
 
 
-def check_one_size(x: Cloud, y: Cloud) -> None:
-    """Raise `ValueError` unless both clouds have as many tokens."""
+def as_clouds_of_one_size(x: Any, y: Any, manifold: Any) -> tuple[Cloud, Cloud]:
+    """The same. Raises `ValueError` too unless both have as many tokens."""
+    x, y = as_clouds(x, y, manifold)
     if x.shape != y.shape:
         raise ValueError(f"x and y must be clouds of one size; got {x.shape[0]} and {y.shape[0]} tokens.")
+    return x, y
 
 
 def refuse_traced_non_finite(x: Cloud, name: str) -> Cloud:

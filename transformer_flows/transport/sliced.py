@@ -13,7 +13,7 @@ from .._checks import refuse_other_type
 from .._types import Key, Scalar
 from ..geometry import AbstractManifold, Euclidean, Sphere
 from ..geometry._norm import unit
-from ._clouds import Cloud, CloudLike, as_clouds, check_one_size, refuse_traced_non_finite, root
+from ._clouds import Cloud, CloudLike, as_clouds_of_one_size, refuse_traced_non_finite, root
 
 Sorted = Float[Array, "n"]
 
@@ -41,8 +41,7 @@ def sliced_wasserstein(
     one direction, and another manifold. Source: Bonet et al., ICLR 2023 (spherical; there angles are over 2π).
     """
     refuse_other_type(manifold, "manifold", Sphere | Euclidean, "a Sphere or Euclidean, which have slices")
-    x, y = as_clouds(x, y, manifold)
-    check_one_size(x, y)
+    x, y = as_clouds_of_one_size(x, y, manifold)
     if isinstance(directions, bool) or not isinstance(directions, int) or directions < 1:
         raise ValueError(f"directions must be an integer of at least 1; got {directions!r}.")
     x, y = refuse_traced_non_finite(x, "x"), refuse_traced_non_finite(y, "y")

@@ -9,7 +9,7 @@ from jaxtyping import Array, Int
 
 from .._types import Scalar
 from ..geometry import AbstractManifold
-from ._clouds import CloudLike, as_clouds, check_one_size, root
+from ._clouds import Cloud, CloudLike, as_clouds_of_one_size, root
 
 
 def wasserstein(x: CloudLike, y: CloudLike, manifold: AbstractManifold) -> Scalar:
@@ -21,9 +21,13 @@ def wasserstein(x: CloudLike, y: CloudLike, manifold: AbstractManifold) -> Scala
 
     Raises `ValueError` for clouds of other sizes or dimensions, empty ones, and tokens that are not finite.
     """
-    x, y = as_clouds(x, y, manifold)
-    matching = optimal_matching(x, y, manifold)
-    return root(jnp.mean(manifold.squared_distance(x, y[matching])))
+    x, y = as_clouds_of_one_size(x, y, manifold)
+    return matched_distance(x, y[matching_of(x, y, manifold)], manifold)
+
+
+def matched_distance(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Scalar:
+    """The root mean square distance of token i of `x` from token i of `y`."""
+    return root(jnp.mean(manifold.squared_distance(x, y)))
 
 
 def optimal_matching(x: CloudLike, y: CloudLike, manifold: AbstractManifold) -> Int[Array, "_"]:
@@ -32,8 +36,11 @@ def optimal_matching(x: CloudLike, y: CloudLike, manifold: AbstractManifold) -> 
     Work O(n³) at worst, on the host, and memory O(n²), under `jit` and `vmap` too. Constant to every derivative.
     Raises as `wasserstein` does.
     """
-    x, y = as_clouds(x, y, manifold)
-    check_one_size(x, y)
+    return matching_of(*as_clouds_of_one_size(x, y, manifold), manifold)
+
+
+def matching_of(x: Cloud, y: Cloud, manifold: AbstractManifold) -> Int[Array, "_"]:
+    """`optimal_matching` of clouds that are checked already."""
     x, y = jax.lax.stop_gradient((x, y))
     cost = manifold.squared_distance(x[:, None], y[None])
     shape = jax.ShapeDtypeStruct(x.shape[:1], jnp.int32)

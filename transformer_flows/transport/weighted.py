@@ -14,9 +14,9 @@ from .._types import Scalar, Tokens, as_float
 from ..dynamics import AttentionFlow
 from ..geometry import AbstractManifold, Sphere
 from ..models import AbstractHeads
-from ._clouds import CloudLike, as_clouds, root
+from ._clouds import CloudLike, as_clouds_of_one_size, root
 from ._minimise import minimise
-from .wasserstein import optimal_matching, wasserstein
+from .wasserstein import matched_distance, matching_of
 
 
 class WeightedDistance(eqx.Module):
@@ -61,13 +61,13 @@ def weighted_distance(
     for antipodal partners, which no unique geodesic joins. Source: arXiv:2605.18870, the distance of its geometry.
     """
     _check(heads, manifold, slices, tolerance, max_iterations)
-    x, y = as_clouds(x, y, manifold)
+    x, y = as_clouds_of_one_size(x, y, manifold)
     norm = _norm(heads)
-    matching = optimal_matching(x, y, manifold)
+    y = y[matching_of(x, y, manifold)]
     if tolerance is None:
         tolerance = 1e-6 if jnp.result_type(float) == jnp.float64 else 1e-3
     # not compiled with the rest, so that an antipodal pair is a ValueError that names it
-    start, end = x.astype(float), y[matching].astype(float)
+    start, end = x.astype(float), y.astype(float)
     value, path, converged = _shortest(
         start,
         end,
@@ -79,7 +79,7 @@ def weighted_distance(
         max_iterations=max_iterations,
     )
     value, path = value.astype(x.dtype), path.astype(x.dtype)
-    distance = wasserstein(x, y, manifold)
+    distance = matched_distance(x, y, manifold)
     norm = norm.astype(x.dtype)
     return WeightedDistance(value, jnp.exp(-norm / 2) * distance, jnp.exp(norm / 2) * distance, path, converged)
 
