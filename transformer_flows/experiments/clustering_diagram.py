@@ -60,7 +60,7 @@ class ClusteringDiagram(Spec):
                 "beta": ("beta", list(self.beta), units),
                 "t": ("t", np.linspace(0.0, self.T, self.records), units),
             },
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )
 
 

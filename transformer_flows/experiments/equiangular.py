@@ -81,7 +81,7 @@ class Equiangular(Spec):
                 "hitting_time_predicted": (("law", "beta"), hit_predicted, units | {"level": self.level}),
             },
             coords={"law": list(self.laws), "beta": ("beta", list(self.beta), units), "t": ("t", ts, units)},
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )
 
 

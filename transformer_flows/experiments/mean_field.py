@@ -95,7 +95,7 @@ class MeanField(Spec):
                 "t": ("t", np.linspace(0.0, self.T, self.records), units),
                 "series": list(self.quantities),
             },
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )
 
     def _convergence(self, results: Mapping[str, Arrays]) -> dict:

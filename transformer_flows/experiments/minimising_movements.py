@@ -15,10 +15,10 @@ from ..geometry import Sphere
 from ..integrate import Solution, solve
 from ..observables import Energy
 from ..transport import jko_flow
-from .moving_weights import LABELS, PHASES, draw_heads, fold, moving_weights
+from .moving_weights import LABELS, PHASES, dimension_conflict, draw_heads, fold, moving_weights
 from .power_law import fit_power_law
 from .scaling import UNITS, scaling_variables
-from .spec import Spec, at_least, got, one_of, option, positive
+from .spec import Spec, at_least, one_of, option, positive
 from .unit import Arrays, Unit
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class MinimisingMovements(Spec):
     long_steps: tuple[float, ...] = option((0.1, 1.0, 10.0), positive)
 
     def conflicts(self) -> Iterator[str]:
-        if set(self.weights) & set(PHASES) and self.d not in (2, 3):
-            yield f"d: {got(self.d, 'one of 2, 3 for oscillating weights')}"
+        yield from dimension_conflict(self.d, self.weights)
 
     def units(self) -> list[Unit]:
         orders = [
@@ -82,7 +81,7 @@ class MinimisingMovements(Spec):
                 "tau": ("tau", list(self.long_steps), UNITS),
                 "step": np.arange(max(self.counts) + 1),
             },
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )
 
 

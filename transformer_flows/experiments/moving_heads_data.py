@@ -64,7 +64,7 @@ def moving_heads_dataset(spec: "MovingHeads", pieces: Mapping[tuple[int, int], S
             "token": np.arange(spec.n),
             "axis": np.arange(spec.d),
         },
-        attrs={"title": spec.title, "kind": spec.kind, "source": spec.source, **power},
+        attrs=spec.about | power,
     )
 
 

@@ -1,5 +1,7 @@
 """Weights that stability and long time are studied with: heads drawn from a key, and how they move."""
 
+from collections.abc import Iterable, Iterator
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -8,7 +10,7 @@ from jaxtyping import Array, Float
 from .._types import Key
 from ..models import Heads, TiedHeads, random_symmetric
 from ..paths import AbstractPath, Constant, Interpolated, OrnsteinUhlenbeck, Oscillating, phase_locked, phase_spread
-from .spec import Rule
+from .spec import Rule, got
 
 KINDS = ("fixed", "oscillating_locked", "oscillating_spread", "ou_smoothed")
 LABELS = {
@@ -20,6 +22,12 @@ LABELS = {
 PHASES = {"oscillating_locked": phase_locked, "oscillating_spread": phase_spread}
 either_sign = Rule("-1 (descent of the energy) or 1 (ascent)", lambda value: value in (-1, 1))
 RATE, NOISE = 1.0, 2.0**0.5  # of the OU process in arXiv:2605.18870, whose mean is the identity
+
+
+def dimension_conflict(d: int, kinds: Iterable[str]) -> Iterator[str]:
+    """A message if one of the kinds of weights is an oscillation, which is known on S¹ and S² alone."""
+    if d not in (2, 3) and not PHASES.keys().isdisjoint(kinds):
+        yield f"d: {got(d, 'one of 2, 3 for oscillating weights')}"
 
 
 def fold(seed: int, *numbers: int) -> Key:

@@ -14,8 +14,8 @@ from ..integrate import Tsit5, solve
 from ..models import Heads
 from ..observables import EnergySlope, Slope, settling_time
 from ..paths import AbstractPath, variation
-from .moving_weights import RATE, calming_weights, draw_heads, either_sign, fold, moving_weights
-from .spec import Rule, Spec, at_least, got, one_of, option, positive, steps_in
+from .moving_weights import LABELS, PHASES, RATE, calming_weights, draw_heads, either_sign, fold, moving_weights
+from .spec import Rule, Spec, at_least, one_of, option, positive, step_conflict
 from .unit import Arrays, Unit
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 CASES = {
     "ou_calming": "OU, noise dying away",
-    "oscillating_locked": "oscillating, phases locked",
-    "oscillating_spread": "oscillating, phases spread",
-}
+} | {name: LABELS[name] for name in PHASES}
 # Fixed numbers that keep the draws of one seed apart.
 TOKENS, HEADS, PATHS = range(3)
 LONG_NAMES = {
@@ -63,9 +61,7 @@ class OmegaLimit(Spec):
     window: float = option(2 * np.pi, at_least(0))
 
     def conflicts(self) -> Iterator[str]:
-        between = self.T / (self.records - 1)
-        if steps_in(between, self.step) is None:
-            yield f"step: {got(self.step, f'a whole part of the {between:g} between two records')}"
+        yield from step_conflict("step", self.step, self.T, self.records)
 
     def units(self) -> list[Unit]:
         return [Unit(case, lambda _, case=case: _follow(self, case), needs=()) for case in self.cases]
@@ -84,13 +80,7 @@ class OmegaLimit(Spec):
         return xarray.Dataset(
             variables | {"weights_integrable": ("case", integrable.astype(float), units | about)},
             coords={"case": [CASES[case] for case in self.cases], "t": ("t", self.times(), units)},
-            attrs={
-                "title": self.title,
-                "kind": self.kind,
-                "source": self.source,
-                "tolerance": self.tolerance,
-                "window": self.window,
-            },
+            attrs=self.about | {"tolerance": self.tolerance, "window": self.window},
         )
 
     def times(self) -> np.ndarray:

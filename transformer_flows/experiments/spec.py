@@ -100,6 +100,11 @@ class Spec:
         """The named arrays of the record, from the results of all units."""
         raise NotImplementedError
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """Attributes of the dataset: what the experiment is, and where it comes from."""
+        return {"title": self.title, "kind": self.kind, "source": self.source}
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values with the kind first; `from_dict` of the catalogue is its inverse."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -133,6 +138,13 @@ def steps_in(length: float, step: float) -> int | None:
     """How many steps make up the length; None if it is not a whole number of them."""
     count = round(length / step)
     return count if count >= 1 and math.isclose(count * step, length, rel_tol=1e-9) else None
+
+
+def step_conflict(name: str, step: float, T: float, records: int) -> Iterator[str]:
+    """A message if the times between `records` equally spaced records on [0, T] are no multiples of the step."""
+    between = T / (records - 1)
+    if steps_in(between, step) is None:
+        yield f"{name}: {got(step, f'a whole part of the {between:g} between two records')}"
 
 
 @functools.cache

@@ -19,8 +19,8 @@ from ..geometry import Sphere
 from ..integrate import Tsit5, solve
 from ..paths import AbstractPath
 from ..transport import wasserstein
-from .moving_weights import KINDS, LABELS, PHASES, draw_heads, fold, moving_weights
-from .spec import Spec, at_least, got, one_of, option, positive, steps_in
+from .moving_weights import KINDS, LABELS, dimension_conflict, draw_heads, fold, moving_weights
+from .spec import Spec, at_least, one_of, option, positive, step_conflict
 from .unit import Arrays, Unit
 
 if TYPE_CHECKING:
@@ -61,11 +61,8 @@ class Stability(Spec):
     step: float = option(0.05, positive)  # of Tsit5, and between the knots of OU weights
 
     def conflicts(self) -> Iterator[str]:
-        if set(self.weights) & set(PHASES) and self.d not in (2, 3):
-            yield f"d: {got(self.d, 'one of 2, 3 for oscillating weights')}"
-        between = self.T / (self.records - 1)
-        if steps_in(between, self.step) is None:
-            yield f"step: {got(self.step, f'a whole part of the {between:g} between two records')}"
+        yield from dimension_conflict(self.d, self.weights)
+        yield from step_conflict("step", self.step, self.T, self.records)
 
     @property
     def cases(self) -> list[tuple[str, str]]:
@@ -93,7 +90,7 @@ class Stability(Spec):
                 "perturbation": ("perturbation", list(self.sizes), units),
                 "t": ("t", self.times(), units),
             },
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )
 
     def times(self) -> np.ndarray:

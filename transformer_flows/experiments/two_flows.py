@@ -12,8 +12,8 @@ from ..dynamics import AttentionFlow, MobilityFlow
 from ..geometry import Sphere
 from ..integrate import Tsit5, solve
 from ..observables import Action, Dissipation, Energy, EnergyBalance, EnergySlope, Slope, TimeIntegral
-from .moving_weights import KINDS, LABELS, PHASES, draw_heads, either_sign, fold, moving_weights
-from .spec import Spec, at_least, got, one_of, option, positive, steps_in
+from .moving_weights import KINDS, LABELS, dimension_conflict, draw_heads, either_sign, fold, moving_weights
+from .spec import Spec, at_least, one_of, option, positive, step_conflict
 from .unit import Arrays, Unit
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class TwoFlows(Spec):
     """`n` uniform tokens under `AttentionFlow` and `MobilityFlow`, for several head counts.
 
     Smooth weights are solved with adaptive steps, unless `adaptive` is false. OU weights are joined by lines between
-    knots every `step`, and each line is solved in `substeps` of Tsit5: adaptive steps would cross the kinks, which
-    costs the balance its order.
+    knots every `step`, and each line is solved in `substeps` of Tsit5.
     """
 
     kind: ClassVar[str] = "two_flows"
@@ -58,11 +57,9 @@ class TwoFlows(Spec):
     adaptive: bool = option(True)
 
     def conflicts(self) -> Iterator[str]:
-        if self.weights in PHASES and self.d not in (2, 3):
-            yield f"d: {got(self.d, 'one of 2, 3 for oscillating weights')}"
-        between = self.T / (self.records - 1)
-        if self.fixed and steps_in(between, self.step) is None:
-            yield f"step: {got(self.step, f'a whole part of the {between:g} between two records')}"
+        yield from dimension_conflict(self.d, [self.weights])
+        if self.fixed:
+            yield from step_conflict("step", self.step, self.T, self.records)
 
     @property
     def fixed(self) -> bool:
@@ -86,7 +83,7 @@ class TwoFlows(Spec):
         return xarray.Dataset(
             {name: (("flow", "heads", "t"), curves[name], units | {"long_name": CURVES[name]}) for name in CURVES},
             coords={"flow": list(self.flows), "heads": list(self.heads), "t": ("t", self.times(), units)},
-            attrs={"title": self.title, "kind": self.kind, "source": self.source, "weights": LABELS[self.weights]},
+            attrs=self.about | {"weights": LABELS[self.weights]},
         )
 
     def times(self) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from .moving_weights import either_sign
 from .power_law import fit_power_law
 from .scaling import scaling_variables
-from .spec import Spec, at_least, got, less_than, option, positive, steps_in
+from .spec import Spec, at_least, got, less_than, option, positive, step_conflict
 from .unit import Arrays, Unit
 from .weight_limit_solve import QUANTITIES, errors
 
@@ -51,9 +51,7 @@ class WeightLimit(Spec):
     dt: float = option(0.05, positive)  # of Tsit5
 
     def conflicts(self) -> Iterator[str]:
-        between = self.T / (self.records - 1)
-        if steps_in(between, self.dt) is None:
-            yield f"dt: {got(self.dt, f'a whole part of the {between:g} between two records')}"
+        yield from step_conflict("dt", self.dt, self.T, self.records)
         if len(self.levels) != len(self.kept):
             yield f"kept: {got(list(self.kept), f'as many entries as levels, {len(self.levels)}')}"
         if any(self.many % kept for kept in self.kept):
@@ -96,5 +94,5 @@ class WeightLimit(Spec):
         return xarray.Dataset(
             scaling_variables(error, levels, laws, expected, "size of the perturbation: ε, or K heads"),
             coords={"series": names, "level": np.arange(shape[1]), "draw": np.arange(self.draws)},
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )

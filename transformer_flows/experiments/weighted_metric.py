@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.integrate
 
+from .. import theory
 from ..dynamics import AttentionFlow
 from ..geometry import Sphere
 from ..models import TiedHeads
@@ -81,15 +82,14 @@ class WeightedMetric(Spec):
                 "draw": np.arange(self.draws),
                 "norm": ("norm", list(self.norms), UNITS | {"long_name": "largest operator norm Λ of the heads"}),
             },
-            attrs={"title": self.title, "kind": self.kind, "source": self.source},
+            attrs=self.about,
         )
 
 
 def _heads(spec: WeightedMetric, d: int, norm: float, *key: int) -> TiedHeads:
     """Random heads, the largest of which has the norm."""
     heads = draw_heads(fold(spec.seed, *key), spec.heads, d, sign=-1, scale=1.0, dtype=spec.dtype)
-    largest = np.linalg.norm(np.asarray(heads.D), ord=2, axis=(1, 2)).max()
-    return TiedHeads(heads.D * (norm / largest), sign=-1)
+    return TiedHeads(heads.D * (norm / theory.largest_norm(heads.D)), sign=-1)
 
 
 def _pair(spec: WeightedMetric, draw: int):

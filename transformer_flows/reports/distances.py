@@ -3,10 +3,9 @@
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
 
 from .access import coordinate, values
-from .style import CATEGORICAL, MUTED, axes_or_blank, styled
+from .style import CATEGORICAL, MUTED, axes_or_blank, plain_labels, styled
 
 
 @styled
@@ -26,8 +25,7 @@ def plot_distances(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
         label = f"{value.shape[1]} pairs of clouds" if k == 0 else None
         ax.plot(norm, ratio, color=CATEGORICAL[0], marker="o", markersize=4, linewidth=1.0, alpha=0.7, label=label)
     ax.set_yscale("log")
-    ax.yaxis.set_major_formatter(LogFormatter())
-    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    plain_labels(ax)
     ax.set_xlabel(r"largest norm of the heads $\Lambda$")
     ax.set_ylabel("$W_{m,2}/W_2$")
     ax.set_title("The weighted distance between its bounds")

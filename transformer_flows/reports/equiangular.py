@@ -7,10 +7,9 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
 
 from .access import DEPTH, coordinate, values
-from .style import axes_or_blank, blank, categorical, positive, sequential, styled
+from .style import axes_or_blank, blank, categorical, plain_labels, positive, sequential, styled
 
 MOST_LABELS = 8
 
@@ -79,7 +78,7 @@ def plot_hitting_times(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
         ax.plot(beta, positive(predicted[i]), color=colour, linewidth=1.4, marker=dash, markersize=16)
         ax.plot(beta, positive(measured[i]), linestyle="none", marker="o", markersize=5, color=colour, label=laws[i])
     ax.set_yscale("log")
-    _plain_labels(ax)
+    plain_labels(ax)
     ax.set_xlabel(r"inverse temperature $\beta$")
     ax.set_ylabel("hitting time (dimensionless depth)")
     level = data["hitting_time"].attrs.get("level")
@@ -87,11 +86,3 @@ def plot_hitting_times(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
     ax.set_title(f"{what}: measured (dots), predicted (lines)")
     ax.legend()
     return figure
-
-
-def _plain_labels(ax: Axes) -> None:
-    """Write 3 and not 3 × 10⁰ where the log axis is short enough to have labels between the powers of ten."""
-    low, high = ax.get_ylim()
-    if high < 1000 * low:
-        ax.yaxis.set_major_formatter(LogFormatter())
-        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))

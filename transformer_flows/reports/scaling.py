@@ -4,10 +4,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from .access import mean_over_paths, scaling_levels, scaling_long_name, scaling_powers, values
-from .style import blank, categorical, positive, styled
+from .style import blank, categorical, mark, positive, styled
 
 COLUMNS = 3
 WIDEST = 100.0  # ratio of the levels up to which each is written
@@ -50,9 +49,7 @@ def _label_levels(ax: Axes, levels: np.ndarray) -> None:
     if levels.max() > WIDEST * levels.min():
         return
     marks = np.unique(levels)
-    ax.xaxis.set_major_locator(FixedLocator(marks.tolist()))
-    ax.xaxis.set_major_formatter(FixedFormatter([f"{level:.3g}" for level in marks]))
-    ax.xaxis.set_minor_locator(NullLocator())
+    mark(ax, marks, [f"{level:.3g}" for level in marks])
 
 
 def _draw_series(ax: Axes, data: xr.Dataset, i: int, name: str, colour: str) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -12,6 +12,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, LogFormatter, NullLocator
 
 P = ParamSpec("P")
 
@@ -96,6 +97,21 @@ def axes_or_blank(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure, A
     figure = ax.get_figure(root=True)
     assert isinstance(figure, Figure)
     return figure, ax
+
+
+def plain_labels(ax: Axes) -> None:
+    """Write 3 and not 3 × 10⁰ where the log axis is short enough to have labels between the powers of ten."""
+    low, high = ax.get_ylim()
+    if high < 1000 * low:
+        ax.yaxis.set_major_formatter(LogFormatter())
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+
+
+def mark(ax: Axes, places: Float[np.ndarray, "k"], labels: Sequence[str]) -> None:
+    """Write these labels on the horizontal axis, and no others."""
+    ax.xaxis.set_major_locator(FixedLocator(places.tolist()))
+    ax.xaxis.set_major_formatter(FixedFormatter(list(labels)))
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def categorical(count: int) -> list[str]:

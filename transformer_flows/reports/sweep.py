@@ -5,10 +5,9 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from .access import coordinate, mean_over_paths, values
-from .style import CATEGORICAL, INK, axes_or_blank, positive, styled
+from .style import CATEGORICAL, INK, axes_or_blank, mark, positive, styled
 
 
 @styled
@@ -42,9 +41,7 @@ def plot_sweep(data: xr.Dataset, *, ax: Axes | None = None) -> Figure:
         ax.plot(heads, average, linestyle="none", marker="D", markersize=7, color=INK, label="arithmetic mean")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.xaxis.set_major_locator(FixedLocator(heads.tolist()))
-    ax.xaxis.set_major_formatter(FixedFormatter([f"{h:g}" for h in heads]))
-    ax.xaxis.set_minor_locator(NullLocator())
+    mark(ax, heads, [f"{h:g}" for h in heads])
     ax.set_xlabel("number of heads $H$")
     ax.set_ylabel(data["mean_slope"].attrs.get("long_name", "mean of G² after settling"))
     ax.set_title("Mean of $G^2$ against the number of heads")
