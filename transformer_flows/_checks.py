@@ -28,3 +28,9 @@ def refuse_other_type(x: Any, name: str, kind: type | UnionType, advice: str) ->
     """Raise `ValueError` naming the argument unless it is an instance of `kind`."""
     if not isinstance(x, kind):
         raise ValueError(f"{name} must be {advice}; got {x!r:.80}.")
+
+
+def refuse_other_count(x: Any, name: str, least: int) -> None:
+    """Raise `ValueError` naming the argument unless it is an int of at least `least`; a truth value is none."""
+    if isinstance(x, bool) or not isinstance(x, int) or x < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {x!r}.")

@@ -1,7 +1,7 @@
 """Vector fields."""
 
 from ._flow import AbstractFlow as AbstractFlow, existing_tokens as existing_tokens
-from ._heads_flow import AbstractHeadsFlow as AbstractHeadsFlow
+from ._heads_flow import AbstractHeadsFlow as AbstractHeadsFlow, refuse_untied as refuse_untied
 from ._measure_flow import AbstractMeasureFlow as AbstractMeasureFlow
 from .attention import AttentionFlow as AttentionFlow
 from .density import DensityFlow as DensityFlow

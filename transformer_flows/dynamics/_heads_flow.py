@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens, Valid
 from ..geometry import AbstractManifold
-from ..models import AbstractBackend, AbstractHeads, AbstractMask, Measure
+from ..models import AbstractBackend, AbstractHeads, AbstractMask, Measure, TiedHeads
 from ..paths import AbstractPath, AbstractProcess, Constant
 from ._measure_flow import AbstractMeasureFlow
 
@@ -73,6 +73,15 @@ def as_weights(
             f"{type(manifold).__name__}({manifold.d})."
         )
     return Constant(weights)
+
+
+def refuse_untied(heads: AbstractHeads, user: str) -> None:
+    """Raise `ValueError` in the name of the user unless the heads are tied."""
+    if not isinstance(heads, TiedHeads):
+        raise ValueError(
+            f"{user} needs tied heads, Heads.tied(D, sign=±1), whose sign says whether the energy rises or falls; got "
+            f"{type(heads).__name__}."
+        )
 
 
 def refuse_other_parts(mask: AbstractMask | None, backend: AbstractBackend | None) -> None:

@@ -7,7 +7,7 @@ from .._types import ScalarLike, Tokens
 from ..geometry import AbstractManifold
 from ..models import AbstractBackend, AbstractHeads, AbstractMask, Measure, Padding, TiedHeads, apply_heads, queries
 from ..paths import AbstractPath, AbstractProcess
-from ._heads_flow import AbstractHeadsFlow, as_weights, refuse_other_parts
+from ._heads_flow import AbstractHeadsFlow, as_weights, refuse_other_parts, refuse_untied
 
 
 class MobilityFlow(AbstractHeadsFlow):
@@ -52,11 +52,8 @@ class MobilityFlow(AbstractHeadsFlow):
 
     def _pull(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
         heads = self.heads(t, points)
-        if not isinstance(heads, TiedHeads):
-            raise ValueError(
-                f"MobilityFlow needs tied heads, Heads.tied(D, sign=±1), whose sign says whether the energy rises or "
-                f"falls; got {type(heads).__name__}."
-            )
+        refuse_untied(heads, "MobilityFlow")
+        assert isinstance(heads, TiedHeads)
         log_mass, mean = self.backend_for(heads, measure)(queries(heads, points), measure, measure.points)
         # mobilities relative to the largest: their ratios are finite where they overflow
         largest = jax.lax.stop_gradient(jnp.max(log_mass, axis=0))

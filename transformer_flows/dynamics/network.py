@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float
 
-from .._checks import concrete, refuse_other_type
+from .._checks import concrete, refuse_other_count, refuse_other_type
 from .._types import Key, Scalar, ScalarLike, Tokens, as_float
 from ..geometry import AbstractManifold
 from ..models import RandomMLP
@@ -66,8 +66,7 @@ class Network(eqx.Module):
         refuse_other_type(flow, "flow", AttentionFlow, "an AttentionFlow")
         refuse_other_type(mlp, "mlp", RandomMLP | None, "a RandomMLP, or None")
         refuse_other_type(block, "block", AbstractBlock, "TwoNorms() or OneNorm()")
-        if isinstance(layers, bool) or not isinstance(layers, int) or layers < 1:
-            raise ValueError(f"layers must be an integer of at least 1; got {layers!r}.")
+        refuse_other_count(layers, "layers", 1)
         value = concrete(horizon)
         if value is not None and not (value.ndim == 0 and 0 < value < jnp.inf):
             raise ValueError(f"horizon must be one positive finite depth; got {horizon!r}.")

@@ -5,15 +5,16 @@ from typing import Any
 
 from jaxtyping import Array
 
+from .._checks import refuse_other_count
+
 
 def size(value: Any, name: str, least: int) -> int:
-    """`value` as an int; `ValueError` if it is not an integer of at least `least`."""
+    """`value`, which may be an integer of NumPy, as an int; `ValueError` if it is none of at least `least`."""
     try:
-        number = None if isinstance(value, bool) else index(value)
+        number = value if isinstance(value, bool) else index(value)
     except TypeError:
-        number = None
-    if number is None or number < least:
-        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+        number = value
+    refuse_other_count(number, name, least)
     return number
 
 

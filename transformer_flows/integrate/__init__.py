@@ -2,6 +2,7 @@
 
 from diffrax import Bosh3 as Bosh3, Euler as Euler, Heun as Heun, Tsit5 as Tsit5
 
+from ._observe import check_observe as check_observe
 from ._start import check_start as check_start, refuse_outside_noise as refuse_outside_noise
 from .ensemble import solve_ensemble as solve_ensemble
 from .layers import run_layers as run_layers

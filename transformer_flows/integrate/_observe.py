@@ -1,6 +1,6 @@
 """Evaluating observables along a solve: one function that saves, one that adds up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from .._checks import refuse_other_type
 from .._types import Scalar
 from ..dynamics import AbstractFlow
 from ..observables import AbstractIntegral
@@ -52,6 +53,18 @@ class Observers(eqx.Module):
                 value = observable.report(self.first[name], value, integrals[name])
             observed[name] = jax.tree.map(_floating, value)
         return (x if self.states else None), observed
+
+
+def check_observe(observe: Mapping[str, Callable] | None) -> dict[str, Callable]:
+    """The observables by name. Raises `ValueError` for what is no mapping, or holds what cannot be called."""
+    refuse_other_type(observe, "observe", Mapping | None, "a mapping from names to observables")
+    for name, observable in (observe or {}).items():
+        if not callable(observable) or isinstance(observable, type):
+            raise ValueError(
+                f"observe[{name!r}] must be an observable such as Energy(), called as obs(t, x, flow); got "
+                f"{observable!r}."
+            )
+    return dict(observe or {})
 
 
 def _integrals(observe: dict[str, Callable]) -> dict[str, AbstractIntegral]:

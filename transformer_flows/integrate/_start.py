@@ -4,18 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid, as_float
 from ..dynamics import AbstractFlow, AbstractHeadsFlow, existing_tokens
-from ..geometry import AbstractManifold
+from ..geometry import refuse_off_manifold
 from ..paths import AbstractPath
-
-# How far from the manifold a start may be and still be taken for rounding, and retracted without a word.
-_OFF_MANIFOLD = 1e-3
 
 
 def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
@@ -50,20 +46,7 @@ def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None
     bad = np.flatnonzero(~np.isfinite(value).all(axis=-1))
     if bad.size:
         raise ValueError(f"x0 must be finite; token {bad[0]} is {value[bad[0]]}.")
-    with jax.ensure_compile_time_eval():
-        defect = np.asarray(_defect(manifold, jnp.asarray(value)))
-    off = np.flatnonzero((defect > _OFF_MANIFOLD) & (True if exists is None else exists))
-    if off.size:
-        name = f"{type(manifold).__name__}({manifold.d})"
-        raise ValueError(
-            f"x0 must lie on {name}; token {off[0]} is {value[off[0]]}, at distance {defect[off[0]]:.2g}. Bring "
-            "tokens onto it with manifold.retract(x0); a zero token has no nearest point."
-        )
-
-
-@eqx.filter_jit
-def _defect(manifold: AbstractManifold, x: Array) -> Array:
-    return manifold.defect(x)
+    refuse_off_manifold(value, "x0", manifold, exists)
 
 
 def refuse_outside_noise(paths: list[AbstractPath], ts: Any) -> list[AbstractPath]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from .._checks import refuse_other_type
 from .._types import Key, Tokens, as_float
 from ..dynamics import Network
-from ._observe import Observers
+from ._observe import Observers, check_observe
 from ._start import check_start
 from .solution import Solution, Status
 
@@ -37,7 +37,7 @@ def run_layers(
     Raises `ValueError` as `solve` does, and for layers that do not exist or are not a multiple of `record_every`.
     """
     refuse_other_type(network, "network", Network, "a Network")
-    refuse_other_type(observe, "observe", Mapping | None, "a mapping from names to observables")
+    observe = check_observe(observe)
     last = network.layers if last is None else last
     for name, count in (("first", first), ("last", last), ("record_every", record_every)):
         if isinstance(count, bool) or not isinstance(count, int):
@@ -49,7 +49,7 @@ def run_layers(
     x0 = as_float(x0)
     check_start(network.flow, x0)
     records = (last - first) // record_every
-    return _run(network, x0, key, first, dict(observe or {}), states=states, records=records, every=record_every)
+    return _run(network, x0, key, first, observe, states=states, records=records, every=record_every)
 
 
 @eqx.filter_jit
@@ -94,7 +94,7 @@ def _run(
     (_, _, reached), saved = jax.lax.scan(interval, (x0, zeros, jnp.asarray(first)), numbers)
     trajectory, observed = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), saved_first, saved)
     done = reached == first + records * every
-    status = jnp.where(done, 0, Status.words.index("non_finite"))
+    status = jnp.where(done, Status.of("successful").code, Status.of("non_finite").code)
     ts = _depth(network, first + every * jnp.arange(records + 1))
     return Solution(ts, trajectory, observed, Status(status), _depth(network, reached), {"num_steps": reached - first})
 

@@ -18,7 +18,7 @@ from ..paths import AbstractPath, find_paths, find_processes
 from ._adaptive import adaptive_steps
 from ._clock import Clock, clock_of_length, clock_on_grid
 from ._fixed import fixed_steps
-from ._observe import Observers
+from ._observe import Observers, check_observe
 from ._retraction import Retracting, retracting
 from ._start import check_start, refuse_outside_noise
 from .solution import Solution
@@ -54,12 +54,12 @@ def solve(
     Raises `ValueError` for a start that is not finite or not on the manifold (naming the token), times that do not
     increase, a flow that still holds a process (draw it with `realise`), and options that contradict each other.
     """
-    _refuse_wrong_types(flow, solver, observe, max_steps)
+    _refuse_wrong_types(flow, solver, max_steps)
+    observe = check_observe(observe)
     x0 = jax.tree.map(as_float, jnp.asarray(x0) if isinstance(x0, list) else x0)
     known_ts, ts = concrete(ts), _times(ts)
     paths = _paths(flow)
     check_start(flow, x0)
-    observe = dict(observe or {})
     # inside jit even constants become tracers; the number of steps needs the values as they were given
     fixed = _fixed_clock(ts if known_ts is None else known_ts, dt, paths, rtol=rtol, atol=atol, adjoint=adjoint)
     on_grid = any(path.grid is not None for path in paths)
@@ -122,19 +122,12 @@ def _solve(
     return Solution(ts, trajectory, observed, status, end_time, stats)
 
 
-def _refuse_wrong_types(flow: Any, solver: Any, observe: Any, max_steps: Any) -> None:
+def _refuse_wrong_types(flow: Any, solver: Any, max_steps: Any) -> None:
     if not (callable(flow) and hasattr(flow, "manifold")):
         raise ValueError(
             f"flow must be an equinox.Module with a manifold, called as flow(t, x); got {type(flow).__name__}."
         )
     refuse_other_type(solver, "solver", diffrax.AbstractSolver | None, "a Diffrax solver such as Heun(), or None")
-    refuse_other_type(observe, "observe", Mapping | None, "a mapping from names to observables")
-    for name, observable in (observe or {}).items():
-        if not callable(observable) or isinstance(observable, type):
-            raise ValueError(
-                f"observe[{name!r}] must be an observable such as Energy(), called as obs(t, x, flow); got "
-                f"{observable!r}."
-            )
     if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 1:
         raise ValueError(f"max_steps must be a positive integer; got {max_steps!r}.")
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import ArrayLike
 
+from .._checks import refuse_other_count
 from .._types import Key, Tokens
 from ..theory import ActivationKernel
 
@@ -32,8 +33,7 @@ class RandomMLP(eqx.Module):
         hidden_bias: ArrayLike = 0.0,
         output_bias: ArrayLike = 0.0,
     ):
-        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-            raise ValueError(f"width must be an integer of at least 1; got {width!r}.")
+        refuse_other_count(width, "width", 1)
         self.width = width
         self.kernel = ActivationKernel(activation, d, weight, hidden_bias, output_bias)
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from .._checks import concrete, refuse_non_finite
+from .._checks import concrete, refuse_non_finite, refuse_other_count
 from .._types import Scalar, as_float
 from ._closed_kernels import closed_forms
 from ._gegenbauer import gegenbauer_quadrature, multiplicities
@@ -41,8 +41,7 @@ class ActivationKernel(eqx.Module):
         hidden_bias: ArrayLike = 0.0,
         output_bias: ArrayLike = 0.0,
     ):
-        if isinstance(d, bool) or not isinstance(d, int) or d < 2:
-            raise ValueError(f"d must be an integer of at least 2; got {d!r}.")
+        refuse_other_count(d, "d", 2)
         _check_activation(activation)
         self.activation = activation
         self.d = d
@@ -90,8 +89,7 @@ class ActivationKernel(eqx.Module):
         all c_l is k(1). c_l is known to the rounding of k(1) times the number of harmonics of degree l, which is large
         for large d and l.
         """
-        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 0:
-            raise ValueError(f"degree must be an integer of at least 0; got {degree!r}.")
+        refuse_other_count(degree, "degree", 0)
         nodes, weights, polynomials = gegenbauer_quadrature(self.d, degree)
         values = self(jnp.asarray(nodes, self.weight.dtype))
         projections = jnp.matmul(jnp.asarray(polynomials * weights, values.dtype), values, precision="highest")

@@ -5,17 +5,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from .._checks import concrete, refuse_non_finite, refuse_other_type
 from .._types import Scalar, as_float
-from ..geometry import AbstractManifold
+from ..geometry import AbstractManifold, refuse_off_manifold
 
 Cloud = Float[Array, "_ _"]  # sizes are compared below, so that an error can name them
 CloudLike = Any  # arrays of any real dtype and lists, converted below
-# How far from the manifold a token may be and still be taken for rounding.
-_OFF_MANIFOLD = 1e-3
 
 
 def as_clouds(x: Any, y: Any, manifold: Any) -> tuple[Cloud, Cloud]:
@@ -31,21 +28,11 @@ def _as_cloud(x: Any, name: str, manifold: AbstractManifold) -> Cloud:
     x = as_float(x)
     if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] != manifold.d:
         raise ValueError(f"{name} must be tokens (n, {manifold.d}) with n >= 1; got shape {x.shape}.")
-    if concrete(x) is not None:
-        refuse_non_finite(x, name)
-        with jax.ensure_compile_time_eval():  # of a constant inside jit too
-            off = np.flatnonzero(np.asarray(_defect(manifold, x)) > _OFF_MANIFOLD)
-        if off.size:
-            raise ValueError(
-                f"{name} must lie on {type(manifold).__name__}({manifold.d}); token {off[0]} is {x[off[0]]}. Bring "
-                f"tokens onto it with manifold.retract({name})."
-            )
+    value = concrete(x)
+    if value is not None:
+        refuse_non_finite(value, name)
+        refuse_off_manifold(value, name, manifold)
     return x
-
-
-@eqx.filter_jit
-def _defect(manifold: AbstractManifold, x: Cloud) -> Float[Array, "_"]:
-    return manifold.defect(x)
 
 
 def as_clouds_of_one_size(x: Any, y: Any, manifold: Any) -> tuple[Cloud, Cloud]:

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import lineax
 import optimistix
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
+from .._checks import concrete
 from .._types import Scalar, ScalarLike
 
 
@@ -47,6 +48,13 @@ def minimise(
         tags=frozenset({lineax.positive_semidefinite_tag}),
     )
     return Minimum(found.value, found.result == optimistix.RESULTS.successful, found.stats["num_steps"])
+
+
+def refuse_other_tolerance(tolerance: ArrayLike | None) -> None:
+    """Raise `ValueError` unless the tolerance is between 0 and 1, or None."""
+    value = concrete(tolerance)
+    if value is not None and not (value.ndim == 0 and 0 < value < 1):
+        raise ValueError(f"tolerance must be between 0 and 1; got {value}.")
 
 
 def _hessian_solver(dtype: jnp.dtype) -> lineax.CG:

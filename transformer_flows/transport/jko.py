@@ -11,12 +11,12 @@ from jaxtyping import Array, ArrayLike
 
 from .._checks import concrete, refuse_other_type
 from .._types import Scalar, ScalarLike, Times, Tokens, as_float
-from ..dynamics import AbstractHeadsFlow
-from ..integrate import Solution, Status, check_start, refuse_outside_noise
+from ..dynamics import AbstractHeadsFlow, refuse_untied
+from ..integrate import Solution, Status, check_observe, check_start, refuse_outside_noise
 from ..models import Padding, TiedHeads
 from ..observables import AbstractIntegral, Energy
 from ..paths import find_paths
-from ._minimise import minimise
+from ._minimise import minimise, refuse_other_tolerance
 
 
 def jko_flow(
@@ -57,9 +57,6 @@ def jko_flow(
     return _movements(flow, x0, ts, tau, dict(observe or {}), tolerance, states=states, max_iterations=max_iterations)
 
 
-_SUCCESSFUL, _FAILED, _NON_FINITE = (Status.words.index(word) for word in ("successful", "solver_failed", "non_finite"))
-
-
 @eqx.filter_jit
 def _movements(
     flow: AbstractHeadsFlow,
@@ -86,7 +83,7 @@ def _movements(
         saved = jax.tree.map(lambda leaf: jnp.where(good, leaf, jnp.nan), save(t, x))
         return (x, status, jnp.where(good, t, end_time)), (saved, jnp.where(good, iterations, 0))
 
-    start = (x0, jnp.asarray(_SUCCESSFUL), ts[0])
+    start = (x0, Status.of("successful").code, ts[0])
     (_, status, end_time), (saved, iterations) = jax.lax.scan(step, start, ts[1:])
     first = save(ts[0], x0)
     trajectory, observed = jax.tree.map(lambda a, b: jnp.concatenate([jnp.asarray(a, b.dtype)[None], b]), first, saved)
@@ -126,8 +123,9 @@ def proximal_step(
         max_iterations=max_iterations,
     )
     new = end(found.at)
-    status = jnp.where(found.converged, _SUCCESSFUL, _FAILED)
-    return new.astype(dtype), jnp.where(jnp.isfinite(new).all(), status, _NON_FINITE), found.evaluations
+    code = jnp.where(found.converged, Status.of("successful").code, Status.of("solver_failed").code)
+    code = jnp.where(jnp.isfinite(new).all(), code, Status.of("non_finite").code)
+    return new.astype(dtype), code, found.evaluations
 
 
 def _check(flow: Any, x0: Tokens, tau: Any, t0: Any) -> None:
@@ -141,25 +139,17 @@ def _check(flow: Any, x0: Tokens, tau: Any, t0: Any) -> None:
     if not isinstance(flow.mask, Padding | None):
         raise ValueError(f"the flow's mask must be Padding or None; under {type(flow.mask).__name__} it has no energy.")
     check_start(flow, x0)
-    heads = eqx.filter_eval_shape(flow.heads, as_float(t0), x0)
-    if not isinstance(heads, TiedHeads):
-        raise ValueError(
-            "jko_flow needs tied heads, Heads.tied(D, sign=±1), whose sign says whether the energy rises or falls; got "
-            f"{type(heads).__name__}."
-        )
+    refuse_untied(eqx.filter_eval_shape(flow.heads, as_float(t0), x0), "jko_flow")
 
 
 def _check_numerics(steps: Any, observe: Any, tolerance: Any, max_iterations: Any) -> None:
     for name, count in (("steps", steps), ("max_iterations", max_iterations)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"{name} must be a positive integer; got {count!r}.")
-    value = concrete(tolerance)
-    if value is not None and not (value.ndim == 0 and 0 < value < 1):
-        raise ValueError(f"tolerance must be between 0 and 1; got {value}.")
-    refuse_other_type(observe, "observe", Mapping | None, "a mapping from names to observables")
-    for name, observable in (observe or {}).items():
-        if isinstance(observable, AbstractIntegral) or not callable(observable) or isinstance(observable, type):
+    refuse_other_tolerance(tolerance)
+    for name, observable in check_observe(observe).items():
+        if isinstance(observable, AbstractIntegral):
             raise ValueError(
-                f"observe[{name!r}] must be called as obs(t, x, flow) at the steps; got {observable!r:.80}, which is "
-                "not, or which only `solve` can integrate."
+                f"observe[{name!r}] must have a value at each step; got {observable!r:.80}, which only `solve` can "
+                "integrate."
             )

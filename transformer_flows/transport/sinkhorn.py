@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, ScalarLike
 
-from .._checks import concrete
+from .._checks import concrete, refuse_other_count
 from .._types import Scalar, as_float
 from ..geometry import AbstractManifold
 from . import _duality
@@ -64,7 +64,8 @@ def sinkhorn_distance(
     if epsilon is not None:
         epsilon = _positive(epsilon, "epsilon").astype(dtype)
     tolerance = _positive(tolerance, "tolerance").astype(dtype)
-    return _estimate(x, y, manifold, epsilon, tolerance, _count(max_iterations))
+    refuse_other_count(max_iterations, "max_iterations", 1)
+    return _estimate(x, y, manifold, epsilon, tolerance, max_iterations)
 
 
 @eqx.filter_jit
@@ -107,9 +108,3 @@ def _positive(x: ScalarLike, name: str) -> Scalar:
     if known.ndim or not 0 < known < float("inf"):
         raise ValueError(f"{name} must be a positive number; got {known}.")
     return x
-
-
-def _count(max_iterations: int) -> int:
-    if isinstance(max_iterations, bool) or not isinstance(max_iterations, int) or max_iterations < 1:
-        raise ValueError(f"max_iterations must be an integer of at least 1; got {max_iterations!r}.")
-    return max_iterations

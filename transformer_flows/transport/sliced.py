@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._checks import refuse_other_type
+from .._checks import refuse_other_count, refuse_other_type
 from .._types import Key, Scalar
 from ..geometry import AbstractManifold, Euclidean, Sphere
 from ..geometry._norm import unit
@@ -42,8 +42,7 @@ def sliced_wasserstein(
     """
     refuse_other_type(manifold, "manifold", Sphere | Euclidean, "a Sphere or Euclidean, which have slices")
     x, y = as_clouds_of_one_size(x, y, manifold)
-    if isinstance(directions, bool) or not isinstance(directions, int) or directions < 1:
-        raise ValueError(f"directions must be an integer of at least 1; got {directions!r}.")
+    refuse_other_count(directions, "directions", 1)
     x, y = refuse_traced_non_finite(x, "x"), refuse_traced_non_finite(y, "y")
     slices = _great_circles if isinstance(manifold, Sphere) else _lines
     return slices(x, y, key, directions)

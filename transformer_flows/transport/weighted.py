@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from .. import theory
-from .._checks import concrete, refuse_other_type
+from .._checks import concrete, refuse_other_count, refuse_other_type
 from .._types import Scalar, Tokens, as_float
 from ..dynamics import AttentionFlow
 from ..geometry import AbstractManifold, Sphere
 from ..models import AbstractHeads
 from ._clouds import CloudLike, as_clouds_of_one_size, root
-from ._minimise import minimise
+from ._minimise import minimise, refuse_other_tolerance
 from .wasserstein import matched_distance, matching_of
 
 
@@ -161,9 +161,6 @@ def _sine_modes(slices: int) -> Float[np.ndarray, "k k"]:
 def _check(heads: Any, manifold: Any, slices: Any, tolerance: Any, max_iterations: Any) -> None:
     refuse_other_type(heads, "heads", AbstractHeads, "heads such as Heads.tied(D, sign=-1)")
     refuse_other_type(manifold, "manifold", Sphere, "a Sphere, on which scores are bounded by the heads")
-    for name, count, least in (("slices", slices, 2), ("max_iterations", max_iterations, 1)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < least:
-            raise ValueError(f"{name} must be an integer of at least {least}; got {count!r}.")
-    value = concrete(tolerance)
-    if value is not None and not (value.ndim == 0 and 0 < value < 1):
-        raise ValueError(f"tolerance must be between 0 and 1; got {value}.")
+    refuse_other_count(slices, "slices", 2)
+    refuse_other_count(max_iterations, "max_iterations", 1)
+    refuse_other_tolerance(tolerance)
