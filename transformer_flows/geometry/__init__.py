@@ -4,6 +4,6 @@ from ._basis import AbstractBasis as AbstractBasis
 from ._manifold import AbstractManifold as AbstractManifold
 from ._off import refuse_off_manifold as refuse_off_manifold
 from .euclidean import Euclidean as Euclidean
-from .fourier import FourierModes as FourierModes
-from .harmonics import SphericalHarmonics as SphericalHarmonics
+from .fourier import FourierModes as FourierModes, fourier_modes as fourier_modes
+from .harmonics import SphericalHarmonics as SphericalHarmonics, spherical_harmonics as spherical_harmonics
 from .sphere import Sphere as Sphere

@@ -37,7 +37,7 @@ class FourierModes(AbstractBasis):
         count = self.exactness + 1
         angles = 2 * np.pi * np.arange(count) / count
         nodes = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-        values = _modes(nodes, self.degree)
+        values = fourier_modes(nodes, self.degree)
         # ∇cos kθ = -k sin kθ e_θ and ∇sin kθ = k cos kθ e_θ
         slopes = np.zeros_like(values)
         orders = np.arange(1, self.degree + 1)
@@ -58,7 +58,7 @@ class FourierModes(AbstractBasis):
 
     def __call__(self, points: Tokens) -> Float[Array, "n k"]:
         same_width(2, "Sphere", points=points)
-        return _modes(points, self.degree)
+        return fourier_modes(points, self.degree)
 
     def quantiles(self, coefficients: Float[Array, "k"], n: int) -> Tokens:
         """`n` tokens at the quantiles (i + ½)/n of a positive density of mass 1, from the first axis on `(n, 2)`.
@@ -105,7 +105,7 @@ def _quantiles(degree: int, coefficients: Float[Array, "k"], n: int) -> Tokens:
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
 
 
-def _modes(points: Any, degree: int) -> Any:
+def fourier_modes(points: Any, degree: int) -> Any:
     xp = np if isinstance(points, np.ndarray) else jnp
     real, imaginary = powers(points[:, 0], points[:, 1], degree)
     pairs = 2**0.5 * xp.stack([real[1:], imaginary[1:]], axis=1).reshape(2 * degree, -1)

@@ -38,7 +38,7 @@ class SphericalHarmonics(AbstractBasis):
         nodes, weights = _quadrature(self.exactness)
         self.nodes = jnp.asarray(nodes, float)
         self.weights = jnp.asarray(weights, float)
-        self.values = jnp.asarray(_harmonics(nodes, self.degree), float)
+        self.values = jnp.asarray(spherical_harmonics(nodes, self.degree), float)
         self.gradients = jnp.asarray(_gradients(nodes, self.degree), float)
 
     @property
@@ -51,7 +51,7 @@ class SphericalHarmonics(AbstractBasis):
 
     def __call__(self, points: Tokens) -> Float[Array, "n k"]:
         same_width(3, "Sphere", points=points)
-        return _harmonics(points, self.degree)
+        return spherical_harmonics(points, self.degree)
 
 
 def _quadrature(exactness: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +64,7 @@ def _quadrature(exactness: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, np.repeat(of_height / 2, turns) / turns
 
 
-def _harmonics(points: Any, degree: int) -> Any:
+def spherical_harmonics(points: Any, degree: int) -> Any:
     """Y_{l,m} = Q_{l,m}(z) times the real (m >= 0) or imaginary part of (x + iy)^|m|, `(n, k)`."""
     xp = np if isinstance(points, np.ndarray) else jnp
     real, imaginary = powers(points[:, 0], points[:, 1], degree)

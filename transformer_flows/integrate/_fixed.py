@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PyTree
 
 from .._types import Scalar, Times
-from ..dynamics import AbstractFlow
+from ..dynamics import AbstractFlow, AbstractNoisyFlow
 from ._clock import Clock
+from ._noise import noise_term
 from ._observe import Observers, cast_like
 from ._retraction import Augmented, Retracting
 from .solution import Status
@@ -43,18 +44,17 @@ def fixed_steps(
 
     `fresh_start`: the field may be discontinuous between steps, so no stage is carried over from the last one.
     """
-    terms = diffrax.ODETerm(_local_field)
     zeros = observers.zeros(ts[0], x0, flow)
     like = eqx.filter_eval_shape(observers.save, ts[0], x0, zeros, flow)
     saved = _blank(like, len(ts))
     y0 = (x0, zeros)
     args = (flow, observers, ts[0], ts[0])
     length = clock.length[0].astype(jnp.result_type(*jax.tree.leaves(x0)))
-    solver_state = solver.init(terms, jnp.zeros_like(length), length, y0, args)
+    solver_state = solver.init(_terms(flow, ts[0], ts[0]), jnp.zeros_like(length), length, y0, args)
 
     def step(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
         def advance(carry: _Carry):
-            return _advance(carry, now, flow, solver, terms, observers, len(ts), like, fresh_start)
+            return _advance(carry, now, flow, solver, observers, len(ts), like, fresh_start)
 
         def rest(carry: _Carry):
             return carry, _blank(like, now.slots.size)
@@ -82,6 +82,12 @@ def fixed_steps(
     return saved, Status(end.status), end.end_time, {"num_steps": end.taken}
 
 
+def _terms(flow: AbstractFlow, t0: Scalar, t1: Scalar) -> diffrax.AbstractTerm:
+    """What moves the state in a step: the flow, and its noise where it has one."""
+    drift = diffrax.ODETerm(_local_field)
+    return diffrax.MultiTerm(drift, noise_term(flow, t0, t1)) if isinstance(flow, AbstractNoisyFlow) else drift
+
+
 def _local_field(tau: Any, y: Any, args: Any) -> Augmented:
     """The flow and the rates at t0 + tau: the step runs on its own clock, which starts at 0.
 
@@ -103,7 +109,6 @@ def _advance(
     now: Clock,
     flow: AbstractFlow,
     solver: Retracting,
-    terms: diffrax.ODETerm,
     observers: Observers,
     none: int,
     like: Any,
@@ -115,6 +120,7 @@ def _advance(
     length = now.length.astype(jnp.result_type(*jax.tree.leaves(x0)))
     zero = jnp.zeros_like(length)
     args = (flow, observers, now.start, now.end)
+    terms = _terms(flow, now.start, now.end)
     y1, _, dense_info, solver_state, result = solver.step(
         terms, zero, length, carry.y, args, carry.solver_state, fresh_start
     )

@@ -10,12 +10,15 @@ from jaxtyping import Array, PyTree
 
 from .._checks import refuse_other_type
 from .._types import Scalar
-from ..dynamics import AbstractFlow
+from ..dynamics import AbstractFlow, AbstractNoisyFlow
 from ..observables import AbstractIntegral
 
 
 class Observers(eqx.Module):
-    """The observables of one solve, with the instantaneous values at its first time."""
+    """The observables of one solve, with the instantaneous values at its first time.
+
+    They see a noisy flow without its noise: what they measure belongs to the tokens and to the heads.
+    """
 
     observe: dict[str, Callable]
     states: bool = eqx.field(static=True)
@@ -24,10 +27,12 @@ class Observers(eqx.Module):
     def __init__(self, observe: dict[str, Callable], states: bool, flow: AbstractFlow, t: Scalar, x: Any):
         self.observe = observe
         self.states = states
+        flow = _quiet(flow)
         self.first = {name: integral(t, x, flow) for name, integral in _integrals(observe).items()}
 
     def rates(self, t: Scalar, x: Any, flow: AbstractFlow) -> dict[str, PyTree[Array]]:
         """What the solver integrates beside the state."""
+        flow = _quiet(flow)
         return {name: integral.rate(t, x, flow) for name, integral in _integrals(self.observe).items()}
 
     def zeros(self, t: Scalar, x: Any, flow: AbstractFlow) -> dict[str, PyTree[Array]]:
@@ -39,7 +44,7 @@ class Observers(eqx.Module):
         """Running integrals with what a whole step adds to them."""
         added = dict(integrals)
         for name, integral in _integrals(self.observe).items():
-            jump = integral.jump(t0, t1, x0, x1, flow)
+            jump = integral.jump(t0, t1, x0, x1, _quiet(flow))
             if jump is not None:
                 added[name] = jax.tree.map(jnp.add, integrals[name], jump)
         return added
@@ -48,7 +53,7 @@ class Observers(eqx.Module):
         """The state (None without states) and every observed value at one time."""
         observed = {}
         for name, observable in self.observe.items():
-            value = observable(t, x, flow)
+            value = observable(t, x, _quiet(flow))
             if isinstance(observable, AbstractIntegral):
                 value = observable.report(self.first[name], value, integrals[name])
             observed[name] = jax.tree.map(_floating, value)
@@ -65,6 +70,10 @@ def check_observe(observe: Mapping[str, Callable] | None) -> dict[str, Callable]
                 f"{observable!r}."
             )
     return dict(observe or {})
+
+
+def _quiet(flow: AbstractFlow) -> AbstractFlow:
+    return flow.quiet if isinstance(flow, AbstractNoisyFlow) else flow
 
 
 def _integrals(observe: dict[str, Callable]) -> dict[str, AbstractIntegral]:

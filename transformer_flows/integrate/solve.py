@@ -12,12 +12,13 @@ from jaxtyping import Array, ArrayLike, PyTree
 
 from .._checks import concrete, refuse_non_finite, refuse_other_type
 from .._types import Knots, Times, TimesLike, as_float
-from ..dynamics import AbstractFlow
+from ..dynamics import AbstractFlow, AbstractNoisyFlow
 from ..observables import AbstractIntegral
 from ..paths import AbstractPath, find_paths, find_processes
 from ._adaptive import adaptive_steps
 from ._clock import Clock, clock_of_length, clock_on_grid
 from ._fixed import fixed_steps
+from ._noise import default_solver, refuse_other_sense, refuse_steps_within_knots
 from ._observe import Observers, check_observe
 from ._retraction import Retracting, retracting
 from ._start import check_start, refuse_outside_noise
@@ -48,6 +49,9 @@ def solve(
     has a grid (a layer is a step) and Tsit5 elsewhere. Steps end at the jumps of the paths, adaptive ones at the knots
     of piecewise-linear paths too.
 
+    Flows that move by noise take fixed steps, on its knots or of a `dt` that is a multiple: by `EulerHeun` (also
+    `Heun`, `Midpoint`, `Ralston`) where they are meant in the sense of Stratonovich, by `Euler` in that of Itô.
+
     `observe` names observables evaluated at `ts` inside the solve; `states=False` stores no states. An early end is
     not an error: see `Solution.status`, `Solution.end_time`. Results have the dtype of `x0`.
 
@@ -58,6 +62,7 @@ def solve(
     observe = check_observe(observe)
     x0 = jax.tree.map(as_float, jnp.asarray(x0) if isinstance(x0, list) else x0)
     known_ts, ts = concrete(ts), _times(ts)
+    refuse_other_sense(flow, solver)
     paths = _paths(flow)
     check_start(flow, x0)
     # inside jit even constants become tracers; the number of steps needs the values as they were given
@@ -66,7 +71,11 @@ def solve(
     if fixed is None:
         _refuse_jumping_integrals(observe, paths)
         _refuse_fixed_methods(solver, x0)
-    default = diffrax.Euler() if on_grid and fixed is not None else diffrax.Tsit5()
+    if isinstance(flow, AbstractNoisyFlow):
+        refuse_steps_within_knots(flow, fixed)
+        default = default_solver(flow)
+    else:
+        default = diffrax.Euler() if on_grid and fixed is not None else diffrax.Tsit5()
     dtype = jnp.result_type(*jax.tree.leaves(x0))
     rtol = as_float(rtol if rtol is not None else (1e-8 if dtype == jnp.float64 else 1e-5))
     atol = as_float(atol if atol is not None else (1e-10 if dtype == jnp.float64 else 1e-7))
@@ -108,6 +117,7 @@ def _solve(
     fresh_start: bool,
     breaks: Knots | None,
 ) -> Solution:
+    flow = flow.prepared() if isinstance(flow, AbstractNoisyFlow) else flow
     x0 = flow.manifold.retract(x0)
     observers = Observers(observe, states, flow, ts[0], x0)
     if clock is not None:

@@ -1,10 +1,21 @@
-"""The transformer: heads, kinds of attention, masks, the backends that evaluate them, and random MLPs."""
+"""The transformer: heads, kinds of attention, masks, the backends that evaluate them, random MLPs and fields."""
 
 from .backends import (
     AbstractBackend as AbstractBackend,
     Blockwise as Blockwise,
     Dense as Dense,
     choose_backend as choose_backend,
+)
+from .fields import (
+    AbstractField as AbstractField,
+    AbstractRealisation as AbstractRealisation,
+    GaussianField as GaussianField,
+    Gram as Gram,
+    Harmonics as Harmonics,
+    IdiosyncraticField as IdiosyncraticField,
+    Monomials as Monomials,
+    RandomFeatures as RandomFeatures,
+    SumOfFields as SumOfFields,
 )
 from .heads import (
     AbstractHeads as AbstractHeads,

@@ -11,6 +11,7 @@ from .energy import (
     LogEnergy as LogEnergy,
     Slope as Slope,
 )
+from .gap_energy import GapEnergy as GapEnergy
 from .spread import Diameter as Diameter, OrderParameter as OrderParameter, PairwiseCosine as PairwiseCosine
 from .stationarity import settling_time as settling_time
 from .time_integral import TimeIntegral as TimeIntegral

@@ -27,6 +27,21 @@ def clock(unit: Any, depth: Any) -> tuple[float, int]:
     return number, depth
 
 
+def regular_step(ts: Times) -> float:
+    """The step of equidistant times k·step, as the unit of a clock. Raises `ValueError` for other times."""
+    value = concrete(ts)
+    advice = "give the noise a unit, such as Brownian(like, unit=0.1)"
+    if value is None:
+        raise ValueError(f"noise without a unit needs times whose values are known when tracing; {advice}.")
+    if value.size == 1:
+        return 1.0 if value[0] == 0 else float(value[0])
+    step = (float(value[-1]) - float(value[0])) / (value.size - 1)
+    places = value.astype(np.float64) / step
+    if np.abs(places - np.round(places)).max() > 1e-3:
+        raise ValueError(f"noise without a unit needs times that are multiples of one step; {advice}.")
+    return step
+
+
 def noise_times(ts: Any) -> Times:
     """`ts` as knots of noise, which begins at time 0."""
     ts = knots(ts, "ts")

@@ -1,5 +1,6 @@
 """Predictions: closed forms and scalar laws, given as right-hand sides and not solved here."""
 
+from ._gegenbauer import harmonics_of_degree as harmonics_of_degree
 from .activation_kernel import ActivationKernel as ActivationKernel
 from .energies import (
     uniform_energy as uniform_energy,

@@ -27,7 +27,7 @@ def _gegenbauer(d: int, degree: int, x: np.ndarray) -> np.ndarray:
     return np.array(rows[: degree + 1])
 
 
-def multiplicities(d: int, degree: int) -> np.ndarray:
+def harmonics_of_degree(d: int, degree: int) -> np.ndarray:
     """The number of independent harmonics of every degree on S^{d-1} `(degree + 1,)`."""
     l = np.arange(degree + 1)
     homogeneous = scipy.special.comb(l + d - 1, d - 1)

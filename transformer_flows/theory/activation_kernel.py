@@ -5,13 +5,17 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+import scipy.special
 from jaxtyping import Array, ArrayLike, Float
 
 from .._checks import concrete, refuse_non_finite, refuse_other_count
 from .._types import Scalar, as_float
-from ._closed_kernels import closed_forms
-from ._gegenbauer import gegenbauer_quadrature, multiplicities
-from ._mehler import mehler_series
+from ._closed_kernels import closed_form
+from ._gegenbauer import gegenbauer_quadrature, harmonics_of_degree
+from ._mehler import MehlerSeries, mehler_series
+
+_MOST_POWERS = 24  # binomial coefficients of higher ones overflow in single precision
 
 
 class ActivationKernel(eqx.Module):
@@ -56,29 +60,31 @@ class ActivationKernel(eqx.Module):
 
     def __call__(self, rho: ArrayLike) -> Float[Array, "..."]:
         """k(ρ)."""
-        closed = closed_forms(self.activation)
-        if closed is not None:
-            return closed[0](self.variance, self._correlation(rho)) + self.output_bias
-        return mehler_series(self.activation, self.variance)(self._correlation(rho)) + self.output_bias
+        return self.evaluated()(as_float(rho))
+
+    def evaluated(self) -> "Covariance":
+        """k as a function of ρ that holds the expansion of the activation: for many calls in turn."""
+        series = None if closed_form(self.activation) else mehler_series(self.activation, self.variance)
+        return Covariance(self, series)
 
     def derivative(self, rho: ArrayLike) -> Float[Array, "..."]:
         """k'(ρ) = σ_u² E[φ'(g) φ'(g')] (Price's theorem)."""
-        closed = closed_forms(self.activation)
+        closed = closed_form(self.activation)
         if closed is not None:
-            return self.weight * closed[1](self.variance, self._correlation(rho))
-        return self.weight * mehler_series(self._slope, self.variance)(self._correlation(rho))
+            return self.weight * closed.slope(self.variance, self.correlation(rho))
+        return self.weight * mehler_series(self._slope, self.variance)(self.correlation(rho))
 
     @property
     def error(self) -> Scalar:
         """A bound of what the expansion leaves out of k, for every ρ; 0 for closed forms."""
-        if closed_forms(self.activation) is not None:
+        if closed_form(self.activation):
             return jnp.zeros_like(self.weight)
         return mehler_series(self.activation, self.variance).error
 
     @property
     def derivative_error(self) -> Scalar:
         """The same for k'. Large where φ' has jumps or the variance is beyond some hundreds: do not use k' then."""
-        if closed_forms(self.activation) is not None:
+        if closed_form(self.activation):
             return jnp.zeros_like(self.weight)
         return self.weight * mehler_series(self._slope, self.variance).error
 
@@ -93,18 +99,49 @@ class ActivationKernel(eqx.Module):
         nodes, weights, polynomials = gegenbauer_quadrature(self.d, degree)
         values = self(jnp.asarray(nodes, self.weight.dtype))
         projections = jnp.matmul(jnp.asarray(polynomials * weights, values.dtype), values, precision="highest")
-        return projections * jnp.asarray(multiplicities(self.d, degree), values.dtype)
+        return projections * jnp.asarray(harmonics_of_degree(self.d, degree), values.dtype)
+
+    def maclaurin(self, degree: int) -> Float[Array, "{degree}+1"]:
+        """Coefficients a_l >= 0 of k(ρ) = Σ_l a_l ρ^l up to `degree`, at most 24. The sum of all is k(1)."""
+        refuse_other_count(degree, "degree", 0)
+        if degree > _MOST_POWERS:
+            raise ValueError(f"degree must be at most {_MOST_POWERS}; got {degree}.")
+        closed = closed_form(self.activation)
+        if closed is not None:
+            squares = closed.powers(self.variance)
+        else:
+            squares = mehler_series(self.activation, self.variance).squares
+        # the correlation is an average of ρ and 1: its n-th power is the binomial law of that many powers of ρ
+        n, l = np.arange(squares.shape[0])[:, None], np.arange(degree + 1)[None]
+        share = self.weight / self.variance
+        law = jnp.asarray(scipy.special.comb(n, l), share.dtype) * share**l * (1 - share) ** np.maximum(n - l, 0)
+        return jnp.matmul(squares, law, precision="highest").at[0].add(self.output_bias)
 
     def _slope(self, z: Array) -> Array:
         """φ'. A jump of φ does not show in it."""
         return jax.jvp(self.activation, (z,), (jnp.ones_like(z),))[1]
 
-    def _correlation(self, rho: ArrayLike) -> Float[Array, "..."]:
+    def correlation(self, rho: ArrayLike) -> Float[Array, "..."]:
         """Of the two arguments of the activation."""
         rho = as_float(rho)
         # an average of ρ and 1, which is 1 to the last digit where ρ is
         share = self.weight / self.variance
         return 1 - share * (1 - rho)
+
+
+class Covariance(eqx.Module):
+    """k of an `ActivationKernel`, with its expansion; called with cosines ρ of any shape."""
+
+    kernel: ActivationKernel
+    series: MehlerSeries | None
+
+    def __call__(self, rho: Float[Array, "..."]) -> Float[Array, "..."]:
+        kernel, correlation = self.kernel, self.kernel.correlation(rho)
+        closed = closed_form(kernel.activation)
+        if closed is not None:
+            return closed.whole(kernel.variance, correlation) + kernel.output_bias
+        assert self.series is not None
+        return self.series(correlation) + kernel.output_bias
 
 
 def _variance(x: ArrayLike, name: str, *, zero: bool = True) -> Scalar:

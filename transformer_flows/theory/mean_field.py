@@ -7,59 +7,85 @@ arrays and broadcast, and can be differentiated in β.
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.nn import logsumexp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, ArrayLike, Float
 
 from .._types import as_float
 
-# Gauss–Legendre nodes in the angle: 96 resolve β up to several hundred to rounding.
+# Gauss–Legendre nodes over the peak, and how far from it they reach in its widths.
 _NODES = 96
+_REACH = 12
 
 
 def kernel_eigenvalue(beta: ArrayLike, l: ArrayLike, d: ArrayLike) -> Float[Array, "..."]:
-    """λ_l = Γ(d/2) (2/β)^{d/2-1} I_{l+d/2-1}(β): I_l(β) on S¹, √(π/2β) I_{l+1/2}(β) on S²; 1 at l = 0, β = 0."""
+    """λ_l = Γ(d/2) (2/β)^{d/2-1} I_{l+d/2-1}(β): I_l(β) on S¹, √(π/2β) I_{l+1/2}(β) on S²; 1 at l = 0, β = 0.
+
+    It grows like e^{|β|} and is inf where that is larger than the largest float.
+    """
     beta = as_float(beta)
-    return jnp.exp(jnp.abs(beta)) * beta ** jnp.asarray(l) * _scaled_over_power(beta, l, d)
+    return _power(beta, jnp.asarray(l), _log_over_power(beta, l, d) + _size(beta))
 
 
 def growth_rate(beta: ArrayLike, l: ArrayLike, d: ArrayLike, value: ArrayLike = 1.0) -> Float[Array, "..."]:
-    """Growth rate of degree `l` under softmax attention: l(l+d-2) λ_l/(β λ_0), finite at β = 0.
+    """Growth rate of degree `l` under softmax attention: l(l+d-2) λ_l/(β λ_0), finite for all β, 0 too.
 
     `value` is the factor v of heads with value vI; tied heads D = βI have value ±β.
     """
     beta = as_float(beta)
-    ratio = _scaled_over_power(beta, l, d) / _scaled_over_power(beta, 0, d)
-    return jnp.multiply(value, _laplacian_over_beta(beta, l, d) * ratio)
+    return _rate(beta, l, d, value, _log_over_power(beta, l, d) - _log_over_power(beta, 0, d))
 
 
 def growth_rate_unnormalised(
     beta: ArrayLike, l: ArrayLike, d: ArrayLike, value: ArrayLike = 1.0
 ) -> Float[Array, "..."]:
-    """Growth rate of degree `l` under unnormalised attention: l(l+d-2) λ_l/β, finite at β = 0."""
+    """Growth rate of degree `l` under unnormalised attention: l(l+d-2) λ_l/β, finite at β = 0.
+
+    It grows like e^{|β|} and is inf where that is larger than the largest float.
+    """
     beta = as_float(beta)
-    scaled = _scaled_over_power(beta, l, d)
-    return jnp.multiply(value, jnp.exp(jnp.abs(beta)) * _laplacian_over_beta(beta, l, d) * scaled)
+    return _rate(beta, l, d, value, _log_over_power(beta, l, d) + _size(beta))
 
 
-def _laplacian_over_beta(beta: Array, l: ArrayLike, d: ArrayLike) -> Array:
-    """β^{l-1} times minus the eigenvalue of the Laplacian on degree l; 0 for l = 0."""
+def _rate(beta: Array, l: ArrayLike, d: ArrayLike, value: ArrayLike, log: Array) -> Array:
+    """l(l+d-2) β^{l-1} e^log times the value; 0 for l = 0, also where e^log overflows."""
     l, d = jnp.asarray(l), jnp.asarray(d)
-    return l * (l + d - 2) * beta ** jnp.maximum(l - 1, 0)
+    grows = _power(beta, jnp.maximum(l - 1, 0), jnp.where(l > 0, log, 0))
+    return jnp.multiply(value, l * (l + d - 2) * grows)
 
 
-def _scaled_over_power(beta: Array, l: ArrayLike, d: ArrayLike) -> Float[Array, "..."]:
-    """e^{-|β|} λ_l/β^l, an integral of positive terms: no digits are lost for small β or large l.
+def _power(beta: Array, k: Array, log: Array) -> Array:
+    """β^k e^log, in which β^k alone may overflow."""
+    unit = jax.lax.stop_gradient(jnp.maximum(jnp.abs(beta), 1))
+    return (beta / unit) ** k * jnp.exp(log + k * jnp.log(unit))
+
+
+def _size(beta: Array) -> Array:
+    """|β|, which for derivatives at 0 is β: what is even in β has the right ones of every order."""
+    return jnp.where(beta < 0, -beta, beta)
+
+
+def _log_over_power(beta: Array, l: ArrayLike, d: ArrayLike) -> Float[Array, "..."]:
+    """log(e^{-|β|} λ_l/β^l), from an integral of positive terms: no digits are lost for small β or large l.
 
     By Rodrigues' formula and l integrations by parts λ_l is β^l 2^{-l} Γ(d/2)/(√π Γ(l+(d-1)/2)) times
-    ∫_0^π e^{β cos θ} (sin θ)^{2l+d-2} dθ. This needs no Gegenbauer polynomial, which has no limit of its own for d = 2.
+    ∫_0^π e^{β cos θ} (sin θ)^p dθ, p = 2l+d-2. This needs no Gegenbauer polynomial, which has no limit of its own for
+    d = 2. The integrand times sin θ, whose peak is never at an end, has it where tan θ = √(qs)/|β|, with q = p+1,
+    R = √(q²+4β²) and s = (q+R)/2, and the width R^{-1/2}. Derivatives are taken at fixed nodes around it.
     """
-    beta, l, d = (part[None].astype(beta.dtype) for part in jnp.broadcast_arrays(beta, l, d))
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    angles = np.pi / 2 * (nodes + 1)
-    on_nodes = lambda f: jnp.asarray(f, beta.dtype).reshape(-1, *(1,) * (beta.ndim - 1))
-    cos, log_sin, weights = map(on_nodes, (np.cos(angles), np.log(np.sin(angles)), np.pi / 2 * weights))
-    exponent = beta * cos - jnp.abs(beta) + (2 * l + d - 2) * log_sin
+    size, l, d = (part[None].astype(beta.dtype) for part in jnp.broadcast_arrays(_size(beta), l, d))
+    p = 2 * l + d - 2
+    nodes, weights = (
+        jnp.asarray(part, beta.dtype).reshape(-1, *(1,) * (size.ndim - 1)) for part in np.polynomial.legendre.leggauss(_NODES)
+    )
+    still, q = jax.lax.stop_gradient(size), p + 1
+    root = jnp.hypot(q, 2 * still)
+    peak, reach = jnp.arctan2(jnp.sqrt(q * (q + root) / 2), still), _REACH / jnp.sqrt(root)
+    low, high = jnp.maximum(peak - reach, 0), jnp.minimum(peak + reach, np.pi)
+    angle, weights = low + (high - low) * (nodes + 1) / 2, (high - low) * weights / 2
+    exponent = p * jnp.log(jnp.sin(angle)) - 2 * size * jnp.sin(angle / 2) ** 2
     factor = gammaln(d / 2) - gammaln(l + (d - 1) / 2) - l * math.log(2) - 0.5 * math.log(math.pi)
-    return jnp.sum(weights * jnp.exp(exponent + factor), axis=0)
+    return (factor + logsumexp(exponent, axis=0, b=weights, keepdims=True))[0]

@@ -1,0 +1,133 @@
+"""Tokens under a flow and a random field common to all of them."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from .._checks import refuse_other_type
+from .._types import ScalarLike, Tokens
+from ..geometry import AbstractManifold, Sphere
+from ..models import AbstractField
+from ..paths import AbstractPath, AbstractProcess, Brownian
+from ._flow import AbstractFlow, existing_tokens
+from ._noisy_flow import AbstractItoFlow, AbstractNoisyFlow, AbstractStratonovichFlow
+
+
+class CommonNoiseFlow(AbstractStratonovichFlow):
+    """dx_i = flow(t, x)_i dt + P_{x_i} ∘ dB(t, x_i) on the sphere, in the sense of Stratonovich.
+
+    B is a random field such as `GaussianField`, the same for all tokens: equal tokens stay equal to the last bit. Add
+    an `IdiosyncraticField` to it for noise of every token's own. `flow` is any flow of tokens, `RestFlow(manifold)`
+    for none; its drift, its masks and its energies stay what they are. Called as `flow(t, x)` it is the drift.
+
+    `noise` are the Brownian motions of the field, a process or a path with values like `field.like`. None draws them
+    on the steps of the solve, which must then be regular: path and step belong together. For one path at several
+    steps, give the process a unit of which all are multiples, or halvings down to `depth`:
+    `Brownian(field.like, unit=0.1, depth=4)`.
+
+    Raises `ValueError` for parts of other types, a manifold that is not the field's sphere, and noise of another shape
+    than the field's. Source: arXiv:2604.26898, its limit equation.
+    """
+
+    flow: AbstractFlow
+    field: AbstractField
+    noise: AbstractPath | AbstractProcess
+
+    def __init__(
+        self, flow: AbstractFlow, field: AbstractField, *, noise: AbstractPath | AbstractProcess | None = None
+    ):
+        refuse_other_type(flow, "flow", AbstractFlow, "a flow of tokens such as AttentionFlow")
+        refuse_other_type(field, "field", AbstractField, "a random field such as GaussianField")
+        refuse_other_type(noise, "noise", AbstractPath | AbstractProcess | None, "a process such as Brownian, or None")
+        if isinstance(flow, AbstractNoisyFlow):
+            raise ValueError("flow must have no noise of its own: add the fields, field + other.")
+        if not (isinstance(flow.manifold, Sphere) and flow.manifold.d == field.d):
+            name = type(flow.manifold).__name__
+            raise ValueError(f"the field lives on Sphere({field.d}), the flow on {name}({flow.manifold.d}).")
+        self.flow = flow
+        self.field = field
+        if noise is not None:
+            _refuse_other_shapes(noise, field)
+        self.noise = Brownian(field.like, unit=None, depth=0) if noise is None else noise
+
+    @property
+    def manifold(self) -> AbstractManifold:
+        return self.flow.manifold
+
+    @property
+    def quiet(self) -> AbstractFlow:
+        return self.flow
+
+    @property
+    def only_ito(self) -> str:
+        if self.field.depends_smoothly:
+            return ""
+        return (
+            "a factor of the Gram matrix, which depends on the tokens, has a spurious Stratonovich drift: solve "
+            "flow.to_ito(), or take modes for the field"
+        )
+
+    def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
+        return self.flow(t, x)
+
+    def diffusion(self, t: ScalarLike, x: Tokens, dw: PyTree[Array]) -> Tokens:
+        moved = self.manifold.project(x, self.field(x, dw))
+        existing = existing_tokens(self.flow)
+        return moved if existing is None else jnp.where(existing[:, None], moved, 0)
+
+    def prepared(self) -> "CommonNoiseFlow":
+        return eqx.tree_at(lambda flow: flow.field, self, self.field.prepared())
+
+    def to_ito(self) -> "ItoFlow":
+        """The same law as an Itô equation: the drift −½(d−1)k(1)x is added, and steps are Euler's."""
+        return ItoFlow(self)
+
+
+class ItoFlow(AbstractItoFlow):
+    """dx_i = (flow(t, x)_i + field.ito_drift(x_i)) dt + P_{x_i} dB(t, x_i): `CommonNoiseFlow` in the sense of Itô."""
+
+    stratonovich: CommonNoiseFlow
+
+    @property
+    def manifold(self) -> AbstractManifold:
+        return self.stratonovich.manifold
+
+    @property
+    def noise(self) -> AbstractPath | AbstractProcess:
+        return self.stratonovich.noise
+
+    @property
+    def quiet(self) -> AbstractFlow:
+        return self.stratonovich.flow
+
+    def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
+        drift = self.stratonovich.field.ito_drift(x)
+        existing = existing_tokens(self)
+        return self.stratonovich(t, x) + (drift if existing is None else jnp.where(existing[:, None], drift, 0))
+
+    def diffusion(self, t: ScalarLike, x: Tokens, dw: PyTree[Array]) -> Tokens:
+        return self.stratonovich.diffusion(t, x, dw)
+
+    def prepared(self) -> "ItoFlow":
+        return ItoFlow(self.stratonovich.prepared())
+
+
+def _refuse_other_shapes(noise: AbstractPath | AbstractProcess, field: AbstractField) -> None:
+    """What the noise is like must have the shapes that the field takes."""
+    if isinstance(noise, AbstractProcess):
+        with jax.ensure_compile_time_eval():
+            times = jnp.array([0.0, 1.0])
+        drawn = eqx.filter_eval_shape(lambda: noise.sample(jax.random.key(0), times)(0.0))
+    else:
+        drawn = eqx.filter_eval_shape(noise, 0.0)
+    shapes = lambda tree: [getattr(leaf, "shape", leaf) for leaf in jax.tree.leaves(tree)]
+    if shapes(drawn) != shapes(field.like):
+        name = type(field).__name__
+        raise ValueError(f"{name} takes noise of shape {_text(field.like)}; the noise given has {_text(drawn)}.")
+
+
+def _text(tree: PyTree[Any]) -> str:
+    return " and ".join(str(getattr(leaf, "shape", leaf)) for leaf in jax.tree.leaves(tree))
