@@ -14,3 +14,4 @@ from .density import DensityFlow as DensityFlow
 from .mobility import MobilityFlow as MobilityFlow
 from .network import AbstractBlock as AbstractBlock, Network as Network, OneNorm as OneNorm, TwoNorms as TwoNorms
 from .rest import RestFlow as RestFlow
+from .tangent import NoisyTangentFlow as NoisyTangentFlow, TangentFlow as TangentFlow

@@ -9,14 +9,14 @@ import jax
 from jaxtyping import Array, PyTree
 
 from .._types import ScalarLike, Valid
-from ..geometry import AbstractManifold
+from ..geometry import AbstractSpace
 from ..models import AbstractMask
 
 
 class AbstractFlow(eqx.Module):
     """A vector field. Paths, processes and masks among its parts are found by type."""
 
-    manifold: eqx.AbstractVar[AbstractManifold]
+    manifold: eqx.AbstractVar[AbstractSpace]
 
     @abstractmethod
     def __call__(self, t: ScalarLike, x: PyTree[Array]) -> PyTree[Array]:

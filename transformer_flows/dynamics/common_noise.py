@@ -9,7 +9,7 @@ from jaxtyping import Array, PyTree
 
 from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens
-from ..geometry import AbstractManifold, Sphere
+from ..geometry import Sphere
 from ..models import AbstractField
 from ..paths import AbstractPath, AbstractProcess, Brownian
 from ._flow import AbstractFlow, existing_tokens
@@ -45,8 +45,7 @@ class CommonNoiseFlow(AbstractStratonovichFlow):
         if isinstance(flow, AbstractNoisyFlow):
             raise ValueError("flow must have no noise of its own: add the fields, field + other.")
         if not (isinstance(flow.manifold, Sphere) and flow.manifold.d == field.d):
-            name = type(flow.manifold).__name__
-            raise ValueError(f"the field lives on Sphere({field.d}), the flow on {name}({flow.manifold.d}).")
+            raise ValueError(f"the field lives on Sphere({field.d}), the flow on {flow.manifold}.")
         self.flow = flow
         self.field = field
         if noise is not None:
@@ -54,8 +53,8 @@ class CommonNoiseFlow(AbstractStratonovichFlow):
         self.noise = Brownian(field.like, unit=None, depth=0) if noise is None else noise
 
     @property
-    def manifold(self) -> AbstractManifold:
-        return self.flow.manifold
+    def manifold(self) -> Sphere:
+        return Sphere(self.field.d)
 
     @property
     def quiet(self) -> AbstractFlow:
@@ -91,8 +90,11 @@ class ItoFlow(AbstractItoFlow):
 
     stratonovich: CommonNoiseFlow
 
+    def __init__(self, stratonovich: CommonNoiseFlow):
+        self.stratonovich = stratonovich
+
     @property
-    def manifold(self) -> AbstractManifold:
+    def manifold(self) -> Sphere:
         return self.stratonovich.manifold
 
     @property

@@ -3,12 +3,20 @@
 from abc import abstractmethod
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from .._types import Key, Tokens
 
 
-class AbstractManifold(eqx.Module):
+class AbstractSpace(eqx.Module):
+    """What the states of a flow are: any tree of arrays that a step can be brought back to."""
+
+    @abstractmethod
+    def retract(self, x: PyTree[Array]) -> PyTree[Array]:
+        """Nearest state of the space; states of the space stay what they are."""
+
+
+class AbstractManifold(AbstractSpace):
     """A space in which tokens live, embedded in R^d.
 
     Methods act on the last axis and broadcast over leading axes of equal rank: two clouds `(n, d)` and `(m, d)` are

@@ -10,7 +10,7 @@ from jaxtyping import Array, PyTree
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid, as_float
 from ..dynamics import AbstractFlow, AbstractHeadsFlow, existing_tokens
-from ..geometry import refuse_off_manifold
+from ..geometry import AbstractManifold, refuse_off_manifold
 from ..paths import AbstractPath
 
 
@@ -28,6 +28,8 @@ def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
 
 def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None:
     manifold = flow.manifold
+    if not isinstance(manifold, AbstractManifold):
+        raise ValueError(f"x0 must be a state of {type(flow).__name__}, not an array of shape {x0.shape}.")
     one_point = x0.ndim == 1 and not isinstance(flow, AbstractHeadsFlow)
     if not (x0.ndim == 2 or one_point) or x0.shape[-1] != manifold.d or x0.shape[0] == 0:
         one = "" if isinstance(flow, AbstractHeadsFlow) else f", or one point, ({manifold.d},)"

@@ -9,6 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 from .._checks import concrete
 from .._types import Scalar, ScalarLike, Tokens, as_float
 from ..dynamics import AbstractFlow
+from ..geometry import AbstractManifold
 from ._observable import AbstractObservable
 from ._pairs import exists_in, pair_exists, squared_distances
 
@@ -41,6 +42,7 @@ class Diameter(AbstractObservable[AbstractFlow]):
 
         partner, square = jax.lax.map(farthest, still, batch_size=256)
         first = jnp.argmax(jnp.where(exists, square, -1))
+        assert isinstance(flow.manifold, AbstractManifold)  # as for every flow of tokens
         return flow.manifold.distance(x[first], x[partner[first]])
 
 
