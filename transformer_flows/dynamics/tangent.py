@@ -16,8 +16,8 @@ from ._noisy_flow import AbstractNoisyFlow, AbstractStratonovichFlow
 class TangentFlow(AbstractFlow):
     """x' = f(t, x), v' = Df(t, x)v for every vector v of a `Frame`; start from `manifold.frame(key, x0, count)`.
 
-    The vectors are made orthonormal after every step, so that `growth`/t tends to the largest `count` Lyapunov exponents
-    of the tokens together (Benettin et al., Meccanica 15 (1980)). Raises `ValueError` for a flow with noise, for which
+    The vectors are made orthonormal after every step, so `growth`/t tends to the largest `count` Lyapunov exponents of
+    the tokens together (Benettin et al., Meccanica 15 (1980)). Raises `ValueError` for a flow with noise, for which
     it is `NoisyTangentFlow`, and one whose state is not tokens.
     """
 

@@ -1,6 +1,6 @@
 """Spaces in which tokens live."""
 
-from ._basis import AbstractBasis as AbstractBasis
+from ._basis import AbstractBasis as AbstractBasis, refuse_other_coefficients as refuse_other_coefficients
 from ._manifold import AbstractManifold as AbstractManifold, AbstractSpace as AbstractSpace
 from ._off import refuse_off_manifold as refuse_off_manifold
 from .euclidean import Euclidean as Euclidean

@@ -1,6 +1,7 @@
 """The contract of a basis: orthonormal functions on a sphere with a quadrature, so that a density is a vector."""
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -70,11 +71,13 @@ class AbstractBasis(eqx.Module):
         return jnp.mean(self(x), axis=0)
 
     def density(self, coefficients: Coefficients, points: Tokens) -> Float[Array, "n"]:
-        """Σ c_k Y_k at points `(n, d)`."""
+        """Σ c_k Y_k at points `(n, d)`. Raises `ValueError` for another number of coefficients."""
+        refuse_other_coefficients(self, coefficients)
         return jnp.matmul(self(points), coefficients, precision="highest")
 
     def bound(self, coefficients: Coefficients) -> Scalar:
         """A bound of |Σ c_k Y_k|: by the addition theorem the squares of the N functions of one degree add up to N."""
+        refuse_other_coefficients(self, coefficients)
         of_degree = np.bincount(self.degrees)
         squares = jax.ops.segment_sum(coefficients**2, self.degrees, of_degree.size)
         return jnp.sum(jnp.sqrt(squares * of_degree.astype(squares.dtype)))
@@ -83,8 +86,9 @@ class AbstractBasis(eqx.Module):
         """`n` independent tokens of the density `(n, d)`, by rejection; where it is negative it counts as 0.
 
         Takes about `bound` rounds; constant to derivatives. Raises an error for a density that is nowhere positive, or
-        not finite.
+        not finite, and `ValueError` for another number of coefficients.
         """
+        refuse_other_coefficients(self, coefficients)
         return _sample(self, key, coefficients, size(n, "n", 1))
 
 
@@ -103,6 +107,17 @@ def _sample(basis: AbstractBasis, key: Key, coefficients: Coefficients, n: int) 
     more = lambda carry: ~jnp.all(carry[1]) & (carry[2] < _MOST_ROUNDS)
     x, accepted, _ = jax.lax.while_loop(more, propose, start)
     return eqx.error_if(x, ~jnp.all(accepted), "sample: the density must be finite and somewhere positive.")
+
+
+def refuse_other_coefficients(basis: AbstractBasis, coefficients: Any, name: str = "coefficients") -> None:
+    """Raise `ValueError` naming the argument unless it is an array of a number for each function of the basis."""
+    shape = getattr(coefficients, "shape", None)
+    if shape != (basis.size,):
+        got = type(coefficients).__name__ if shape is None else f"shape {shape}"
+        raise ValueError(
+            f"{name} must hold the coefficients of a density, one for each of the {basis.size} functions of "
+            f"{type(basis).__name__}({basis.degree}), shape ({basis.size},); got {got}."
+        )
 
 
 def chosen_exactness(degree: int, exactness: int | None) -> int:

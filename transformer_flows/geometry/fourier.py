@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from .._checks import concrete
 from .._types import Tokens
-from ._basis import AbstractBasis, chosen_exactness
+from ._basis import AbstractBasis, chosen_exactness, refuse_other_coefficients
 from ._powers import powers
 from ._size import same_width, size
 from .sphere import Sphere
@@ -67,8 +67,7 @@ class FourierModes(AbstractBasis):
         integrals up to an error that falls faster than any power of n. Differentiable once in the coefficients.
         Raises `ValueError` for coefficients of another number or mass, and a density that is not positive at the nodes.
         """
-        if coefficients.shape != (self.size,):
-            raise ValueError(f"coefficients must have shape ({self.size},); got {coefficients.shape}.")
+        refuse_other_coefficients(self, coefficients)
         value = concrete(coefficients)
         if value is not None:
             least = (np.asarray(self.values) @ value).min()

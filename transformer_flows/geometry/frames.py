@@ -3,6 +3,7 @@
 import math
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
@@ -32,9 +33,9 @@ class FrameBundle(AbstractSpace):
     base: AbstractManifold
 
     def retract(self, x: Frame) -> Frame:
-        """The tokens retracted, the vectors made tangent and orthonormal (QR), what they lost of length in `growth`."""
-        tokens = self.base.retract(x.x)
-        vectors = self.base.project(tokens[None], x.vectors)
+        """Tokens retracted, vectors moved by the derivative of that and made orthonormal (QR), lengths to `growth`."""
+        tokens, derivative = jax.linearize(self.base.retract, x.x)
+        vectors = jax.vmap(derivative)(x.vectors)
         k, n, d = vectors.shape
         q, r = jnp.linalg.qr(vectors.reshape(k, n * d).T)
         lengths = jnp.diagonal(r)

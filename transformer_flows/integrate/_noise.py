@@ -87,4 +87,3 @@ def refuse_steps_within_knots(flow: AbstractNoisyFlow, clock: Clock | None) -> N
             f"steps of {name} must end at knots of its noise; the one at {times[gap.argmax()]:g} does not. Draw the "
             "noise on the times of the steps: realise(flow, key, times)."
         )
-

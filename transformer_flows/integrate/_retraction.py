@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from .._types import Scalar
+from ..geometry import AbstractManifold, AbstractSpace
 
 # What the solvers here advance: the state and, beside it, the running integrals of the observables.
 Augmented = tuple[PyTree[Array], PyTree[Array]]
@@ -19,10 +20,13 @@ class Retracting(diffrax.AbstractWrappedSolver):
 
     Projecting the accepted point keeps the order of the solver (Hairer, Lubich, Wanner, Geometric Numerical
     Integration, IV.4); without it the radial mode of a repulsive flow is unstable. Running integrals are not touched.
+    `stale`: retraction changes the state by more than the error of the step, as for frames, so that the last stage
+    cannot be the first one of the next step.
     """
 
     solver: diffrax.AbstractSolver
     retract: Callable
+    stale: bool = eqx.field(static=True)
 
     @property
     def root_finder(self):
@@ -62,7 +66,7 @@ class Retracting(diffrax.AbstractWrappedSolver):
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         (x, integrals), error, dense_info, solver_state, result = self.solver.step(
-            terms, t0, t1, y0, args, solver_state, made_jump
+            terms, t0, t1, y0, args, solver_state, True if self.stale else made_jump
         )
         return (self.retract(x), integrals), error, dense_info, solver_state, result
 
@@ -70,7 +74,7 @@ class Retracting(diffrax.AbstractWrappedSolver):
         return self.solver.func(terms, t0, y0, args)
 
 
-def retracting(solver: diffrax.AbstractSolver, retract: Callable, rtol: Scalar, atol: Scalar) -> Retracting:
+def retracting(solver: diffrax.AbstractSolver, space: AbstractSpace, rtol: Scalar, atol: Scalar) -> Retracting:
     """Wrap `solver`; its loop over stages becomes a scan, so that every derivative mode passes through it.
 
     Where an implicit solver leaves the tolerances of its root finder open, they are `rtol` and `atol`.
@@ -88,7 +92,7 @@ def retracting(solver: diffrax.AbstractSolver, retract: Callable, rtol: Scalar, 
             values,
             is_leaf=lambda leaf: leaf is finder.norm,
         )
-    return Retracting(solver, retract)
+    return Retracting(solver, space.retract, not isinstance(space, AbstractManifold))
 
 
 def _largest(y: PyTree[Array]) -> Array:

@@ -9,17 +9,19 @@ from jaxtyping import Array, PyTree
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid, as_float
-from ..dynamics import AbstractFlow, AbstractHeadsFlow, existing_tokens
+from ..dynamics import AbstractFlow, AbstractHeadsFlow, DensityFlow, existing_tokens
 from ..geometry import AbstractManifold, refuse_off_manifold
 from ..paths import AbstractPath
 
 
 def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
-    """Raise `ValueError` naming the first token that is non-finite, zero, or off the manifold.
+    """Raise `ValueError` naming the first token that is non-finite, zero, or off the manifold; or for no density.
 
     Tokens that do not exist (padding) may hold anything finite. Traced values are not checked.
     """
-    if isinstance(x0, jax.Array):
+    if isinstance(flow, DensityFlow):
+        flow.check_start(x0)
+    elif isinstance(x0, jax.Array):
         _check_tokens(flow, x0, existing_tokens(flow))
     else:
         for leaf in jax.tree.leaves(x0):

@@ -80,7 +80,7 @@ def solve(
     rtol = as_float(rtol if rtol is not None else (1e-8 if dtype == jnp.float64 else 1e-5))
     atol = as_float(atol if atol is not None else (1e-10 if dtype == jnp.float64 else 1e-7))
     solver = default if solver is None else solver
-    wrapped = retracting(solver, flow.manifold.retract, rtol.astype(dtype), atol.astype(dtype))
+    wrapped = retracting(solver, flow.manifold, rtol.astype(dtype), atol.astype(dtype))
     return _solve(
         flow,
         x0,

@@ -35,8 +35,10 @@ from .random_mlp import RandomMLP as RandomMLP
 from .tilt import (
     Tilt as Tilt,
     apply_heads as apply_heads,
+    log_harmonic_mean as log_harmonic_mean,
     mean_norm_square as mean_norm_square,
     mean_square as mean_square,
     pair_products as pair_products,
     queries as queries,
+    times_exp as times_exp,
 )

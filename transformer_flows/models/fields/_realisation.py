@@ -54,8 +54,8 @@ class AbstractIsotropicModes(AbstractRealisation):
         return jnp.maximum(kernel(1.0) - jnp.sum(self.coefficients(kernel)), 0)
 
 
-def isotropic_drift(x: Tokens, variance: Scalar) -> Tokens:
-    """−½(d−1)k(1)x."""
+def isotropic_drift(x: Tokens, variance: Float[Array, "..."]) -> Tokens:
+    """−½(d−1)k(1)x, the variance k(1) being one for all tokens, or `(n, 1)`."""
     return (-0.5 * (x.shape[-1] - 1) * variance).astype(x.dtype) * x
 
 

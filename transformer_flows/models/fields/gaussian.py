@@ -59,7 +59,7 @@ class GaussianField(AbstractField):
 
     @property
     def error(self) -> Scalar:
-        """Largest |F Fᵀ − k| for harmonics, monomials and the Gram factor; its standard deviation for random features."""
+        """Largest |F Fᵀ − k|; for random features its standard deviation."""
         return self.realisation.error(self.kernel)
 
     @property

@@ -75,4 +75,4 @@ class _UnitsFactor(AbstractFactor):
 
         kappa, slope = jax.vmap(jax.value_and_grad(own_variance))(x)
         tangent = slope - jnp.sum(slope * x, axis=1, keepdims=True) * x
-        return jax.vmap(isotropic_drift)(x, kappa) + tangent / 4
+        return isotropic_drift(x, kappa[:, None]) + tangent / 4
