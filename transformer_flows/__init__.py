@@ -6,18 +6,28 @@ Start with `solve`. A flow (`AttentionFlow`) is a vector field on a manifold (`S
 
 from . import theory as theory, transport as transport
 from .dynamics import (
+    NGPT as NGPT,
     AbstractFlow as AbstractFlow,
+    AbstractPlacement as AbstractPlacement,
     AttentionFlow as AttentionFlow,
+    CommonNoiseDensityFlow as CommonNoiseDensityFlow,
     CommonNoiseFlow as CommonNoiseFlow,
     DensityFlow as DensityFlow,
     ItoFlow as ItoFlow,
+    LNScaling as LNScaling,
     MobilityFlow as MobilityFlow,
     Network as Network,
     NoisyTangentFlow as NoisyTangentFlow,
+    NormalisedFlow as NormalisedFlow,
     OneNorm as OneNorm,
+    PeriNorm as PeriNorm,
+    PostNorm as PostNorm,
+    PreNorm as PreNorm,
     RestFlow as RestFlow,
+    SqrtPostNorm as SqrtPostNorm,
     TangentFlow as TangentFlow,
     TwoNorms as TwoNorms,
+    ValueNoiseFlow as ValueNoiseFlow,
 )
 from .experiments import load as load
 from .geometry import (
@@ -26,6 +36,7 @@ from .geometry import (
     Euclidean as Euclidean,
     FourierModes as FourierModes,
     Frame as Frame,
+    Polar as Polar,
     Sphere as Sphere,
     SphericalHarmonics as SphericalHarmonics,
 )
@@ -75,6 +86,7 @@ from .observables import (
     GapEnergy as GapEnergy,
     LeastDensity as LeastDensity,
     LogEnergy as LogEnergy,
+    NematicOrder as NematicOrder,
     OrderParameter as OrderParameter,
     PairwiseCosine as PairwiseCosine,
     Slope as Slope,
@@ -91,6 +103,7 @@ from .paths import (
     Oscillating as Oscillating,
     PiecewiseConstant as PiecewiseConstant,
     Prescribed as Prescribed,
+    RandomHeads as RandomHeads,
     Variation as Variation,
     phase_locked as phase_locked,
     phase_spread as phase_spread,

@@ -139,6 +139,25 @@ def test_the_energy_balance_closes_with_moving_weights(sign):
         np.testing.assert_allclose(balance.dissipation, sol.observed["S"], rtol=1e-8)
 
 
+def test_a_basis_too_small_shows_in_the_least_density(dtype):
+    """Near a cluster the density of few modes turns negative while the solve succeeds; that of many does not."""
+    seen = {}
+    for degree in (4, 24):
+        basis = tfl.FourierModes(degree)
+        flow = tfl.DensityFlow(attention(tfl.Softmax(), basis, 4.0), basis)
+        start = basis.coefficients(jnp.exp(2 * basis.nodes[:, 0]))
+        start = (start / start[0]).astype(dtype)
+        sol = tfl.solve(flow, start, [0.0, 1.5], observe={"least": tfl.LeastDensity()}, dt=0.05)
+        assert sol.status == "successful" and sol.observed["least"].dtype == dtype
+        at_nodes = [basis.density(c, basis.nodes.astype(dtype)).min() for c in sol.states]
+        np.testing.assert_allclose(sol.observed["least"], at_nodes, atol=1e-5 if dtype == "float32" else 1e-12)
+        seen[degree] = np.asarray(sol.observed["least"])
+    assert seen[4][0] > 0.05 and seen[4][-1] < -0.3
+    assert (seen[24] > 0.02).all() and seen[24][-1] < 0.03
+    with pytest.raises(ValueError, match="LeastDensity needs a DensityFlow; got AttentionFlow"):
+        tfl.LeastDensity()(ZERO, CIRCLE.nodes, tfl.AttentionFlow(CIRCLE.manifold, tfl.Heads.identity(2, beta=1.0)))
+
+
 def test_single_precision(heads):
     flow = tfl.DensityFlow(tfl.AttentionFlow(CIRCLE.manifold, heads), CIRCLE)
     c = density(CIRCLE, CIRCLE.nodes)
@@ -180,10 +199,14 @@ def test_what_has_no_mean_field_is_refused(heads):
         with pytest.raises(ValueError, match="basis must be one of functions on"):
             tfl.DensityFlow(other, CIRCLE)
     mean_field = tfl.DensityFlow(flow, CIRCLE)
-    with pytest.raises(ValueError, match=r"x0 must be tokens of shape .n, 33. with n >= 1, or"):
-        tfl.solve(mean_field, jnp.ones(5), [0.0, 1.0])
-    with pytest.raises(ValueError, match=r"coefficients must have shape .33,.; got .1, 33."):
-        tfl.solve(mean_field, jnp.ones((1, 33)), [0.0, 1.0])
+    for wrong, shape in ((jnp.ones(5), r".5,."), (jnp.ones((1, 33)), r".1, 33."), (jnp.ones((4, 2)), r".4, 2.")):
+        with pytest.raises(ValueError, match=r"x0 must hold the coefficients .* shape .33,.; got shape " + shape):
+            tfl.solve(mean_field, wrong, [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"coefficients must hold .* 33 functions of FourierModes.16."):
+        mean_field(ZERO, jnp.ones(5))
+    for mass in (0.5, -1.0, 0.0):
+        with pytest.raises(ValueError, match=f"x0 must be the coefficients of a density of mass 1.* got mass {mass:g}"):
+            tfl.solve(mean_field, mass * uniform(CIRCLE), [0.0, 1.0])
     with pytest.raises(ValueError, match=r"x0 must be finite; got nan at index .0,."):
         tfl.solve(mean_field, jnp.full(33, jnp.nan), [0.0, 1.0])
     with pytest.raises(ValueError, match=r"x0 must be tokens of shape .n, 2. with n >= 1; got"):

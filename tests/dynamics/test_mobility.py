@@ -18,7 +18,7 @@ OBSERVABLES = {"S": tfl.Dissipation(), "G2": tfl.Slope(), "slope2": tfl.EnergySl
 def numpy_terms(x, D):
     """Mobilities (h, n), w_h (h, n, d) and ∇δE/δμ (n, d) of spec "Geometry" and "Two flows", head by head."""
     mobilities, w = [], []
-    for matrix in np.asarray(D):
+    for matrix in np.asarray(D, x.dtype):
         kernel = np.exp(x @ matrix @ x.T)
         pull = kernel @ x @ matrix / kernel.sum(axis=1, keepdims=True)
         w.append(pull - (pull * x).sum(axis=1, keepdims=True) * x)
@@ -103,6 +103,51 @@ def test_ratios_of_mobilities_do_not_overflow(dtype):
     )
 
 
+@pytest.mark.parametrize(
+    "scale, narrow, dtype",
+    [((50, 45), True, "float32"), ((-450, -400), False, "float64"), ((-900, -900), True, "float64")],
+    ids=["large in single precision", "large", "small"],
+)
+def test_slope_where_squares_of_mobilities_are_no_floats(scale, narrow, dtype):
+    """Heads βI against NumPy in extended precision: slopes are floats, mobilities or their squares are not."""
+    x = np.asarray(MultiHead(n=7).x0.astype(dtype))
+    if narrow:  # cosines of 0.6 and more
+        x = np.asarray(SPHERE.retract(jnp.array([3.0, 0, 0], dtype)[None] + x))
+    D = np.array(scale)[:, None, None] * np.eye(3)
+    m, _, gradient = numpy_terms(x.astype(np.longdouble), D)
+    square = (gradient**2).sum(axis=-1)
+    limits = np.finfo(dtype)
+    assert square.max() > limits.max or square.max() < limits.tiny
+    flow = tfl.MobilityFlow(SPHERE, tfl.Heads.tied(D.astype(dtype), sign=-1))
+    velocity, values = measure(flow, x)
+    rtol = 1e-3 if dtype == "float32" else 1e-9
+    expected = gradient * np.mean(1 / m, axis=0)[:, None]
+    np.testing.assert_allclose(velocity, -expected.astype(float), rtol=rtol, atol=rtol * float(abs(expected).max()))
+    np.testing.assert_allclose(values["slope2"], float(np.mean(square * np.mean(1 / m, axis=0))), rtol=rtol)
+    np.testing.assert_allclose(values["G2"], values["slope2"], rtol=rtol)
+
+
+def test_what_is_no_float_is_infinite_or_zero(dtype):
+    """Heads βI with β = ±1000 are never NaN; tokens at one point have mobilities of 0 to rounding, and no slope."""
+    heads = lambda *scale: tfl.Heads.tied(np.array(scale, dtype)[:, None, None] * np.eye(3, dtype=dtype), sign=-1)
+    x = MultiHead(n=7).x0.astype(dtype)
+    point = jnp.zeros((7, 3), dtype).at[:, 0].set(1)
+    for kind in (tfl.MobilityFlow, tfl.AttentionFlow):
+        # the pull of the first is one of rounding alone
+        velocity, values = measure(kind(SPHERE, heads(1e3, -1e3)), x)
+        assert not np.isnan([*velocity.ravel(), values["slope2"], values["G2"]]).any()
+        velocity, values = measure(kind(SPHERE, heads(-1e3, -2e3)), x)
+        assert not np.isnan(velocity).any() and values["slope2"] == np.inf and not np.isnan(values["G2"])
+        velocity, values = measure(kind(SPHERE, heads(-1e3, -1e3)), point)
+        assert not np.any(velocity) and values["slope2"] == values["G2"] == 0
+    # where one of them is large and the other small in single precision
+    m, _, gradient = numpy_terms(np.asarray(x, np.longdouble), np.array([60, -60])[:, None, None] * np.eye(3))
+    velocity, values = measure(tfl.MobilityFlow(SPHERE, heads(60, -60)), x)
+    assert np.isfinite(velocity).all()
+    slope2 = float(np.mean((gradient**2).sum(axis=-1) * np.mean(1 / m, axis=0)))
+    np.testing.assert_allclose(values["slope2"], slope2, rtol=1e-3 if dtype == "float32" else 1e-9)
+
+
 def test_padded_tokens_neither_move_nor_matter():
     problem = MultiHead(n=5, h=2, sign=-1)
     padded = jnp.concatenate([problem.x0, jnp.full((2, 3), 1e200)])
@@ -116,7 +161,12 @@ def test_padded_tokens_neither_move_nor_matter():
 
 
 def test_what_is_no_gradient_flow_is_refused():
-    with pytest.raises(ValueError, match="needs tied heads"):
-        tfl.MobilityFlow(SPHERE, MultiHead().heads)(ZERO, MultiHead().x0)
+    untied = MultiHead().heads
+    paths = (tfl.OrnsteinUhlenbeck(untied, jnp.eye(3), 1.0, 1.0), tfl.Constant(untied))
+    for weights in (untied, *paths):
+        with pytest.raises(ValueError, match="MobilityFlow needs tied heads"):
+            tfl.MobilityFlow(SPHERE, weights)
+    with pytest.raises(ValueError, match="MobilityFlow needs tied heads"):
+        tfl.MobilityFlow(SPHERE, tfl.Prescribed(lambda t: untied))(ZERO, MultiHead().x0)
     with pytest.raises(ValueError, match="under Causal attention is no gradient"):
         tfl.MobilityFlow(SPHERE, MultiHead(sign=1).heads, mask=tfl.Causal())

@@ -16,6 +16,14 @@ def test_follow_is_the_closed_form_at_zero_beta():
     np.testing.assert_allclose(follow(scalar_law("softmax", 0.0, 32), 0.0, ts), exact, atol=1e-11)
 
 
+def test_a_solve_that_is_given_up_leaves_blanks():
+    """ρ' = ρ² from 1 blows up at t = 1."""
+    ts = np.linspace(0, 2, 9)
+    rho = follow(lambda rho: rho**2, 1.0, ts)
+    np.testing.assert_allclose(rho[:4], 1 / (1 - ts[:4]), rtol=1e-9)
+    assert rho.shape == ts.shape and np.isnan(rho[5:]).all()
+
+
 @pytest.mark.parametrize("law", ["softmax", "unnormalised"])
 @pytest.mark.parametrize("beta", [0.0, 4.0])
 def test_hitting_time_is_the_integral_of_the_inverse_rate(law, beta):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import tomllib
 
 import jax.numpy as jnp
@@ -129,6 +130,46 @@ def test_shipped_configs_are_valid_and_say_what_they_show(path):
     assert spec.title and spec.source.startswith("arXiv:") and spec.claim
     text = path.read_text()
     assert text.startswith("#") and spec.source in text and "Expected time" in text
+
+
+@pytest.mark.parametrize("path", shipped_configs(), ids=lambda path: path.stem)
+def test_what_a_reader_sees_of_a_config_is_not_half_in_ascii(path):
+    values = read_toml(path)
+    shown = f"{values['title']} {values['claim']}"
+    assert not re.search(r"<=|>=|W_2|\bG\^2|\b(eps|beta|tau|pi|sqrt)\b|[\^{(=] ?-\d|\d e-\d", shown)
+
+
+def test_the_growth_rates_of_both_spheres_have_one_source():
+    sources = {read(f"mean_field_s{k}").source for k in (1, 2)}
+    assert sources == {"arXiv:2410.23228"}
+
+
+ABSURD = [
+    ("stability_s2", "sizes=[1e-300]", "sizes: got [1e-300]; allowed: at least 2.2e-13 each"),
+    ("stability_s2", "step=1e-300", "step: got 1e-300; allowed: at least 4e-08, which makes 1e+08 steps"),
+    ("stability_s2", "sizes=[]", "sizes: got []; allowed: a non-empty list"),
+    ("ou_heads_s2", "dt=1e-300", "dt: got 1e-300; allowed: at least 2e-07"),
+    ("weighted_metric", "norms=[0.0, 1000]", "norms: got [0.0, 1000.0]; allowed: less than 699 in size"),
+    ("weighted_metric", "norm_of_slices=1e300", "norm_of_slices: got 1e+300; allowed: less than 699"),
+    ("equiangular", "beta=[1000]", "beta: got [1000.0]; allowed: less than 699 in size"),
+    ("clustering_diagram", "beta=[1000]", "beta: got [1000.0]; allowed: less than 699 in size"),
+    ("mean_field_s1", "beta=[1000]", "beta: got [1000.0]; allowed: less than 699 in size"),
+    ("mean_field_s2", "flow_beta=1000", "flow_beta: got 1000.0; allowed: less than 699 in size"),
+    ("mean_field_s1", "strength=-1000", "strength: got -1000.0; allowed: less than 538 in size"),
+]
+
+
+@pytest.mark.parametrize(("config", "change", "words"), ABSURD)
+def test_sizes_beyond_the_floats_are_refused_before_any_work(config, change, words):
+    with pytest.raises(SpecError) as caught:
+        read(config, [change])
+    assert str(caught.value).startswith(words)
+
+
+def test_single_precision_has_nearer_limits():
+    read("equiangular", ["beta=[100]"])
+    with pytest.raises(SpecError, match=r"less than 78 in size, beyond which exponentials overflow float32"):
+        read("equiangular", ["beta=[100]", "dtype=float32"])
 
 
 def test_there_are_shipped_configs():

@@ -8,6 +8,8 @@ from transformer_flows.experiments.equiangular import Equiangular, equiangular_t
 from transformer_flows.experiments.runner import compute
 from transformer_flows.experiments.spec import SpecError
 
+from .named import unnamed
+
 
 @pytest.mark.parametrize("rho", [-0.3, 0.0, 0.7])
 def test_equiangular_tokens(rho):
@@ -19,6 +21,7 @@ def test_the_cosine_follows_the_law():
     data = compute(Equiangular(n=4, beta=[0.0, 2.0], start=-0.2, T=8.0, records=21))
     assert data["cosine"].dims == data["cosine_predicted"].dims == ("law", "beta", "t")
     assert data["hitting_time"].dims == data["hitting_time_predicted"].dims == ("law", "beta")
+    assert unnamed(data) == []
     np.testing.assert_allclose(data["cosine"], data["cosine_predicted"], atol=1e-7)
     np.testing.assert_allclose(data["hitting_time"], data["hitting_time_predicted"], rtol=1e-5)
     # The laws agree at β = 0 and differ at β = 2: neither column is a copy of the other.
@@ -36,6 +39,7 @@ def test_the_clustering_diagram():
     data = compute(ClusteringDiagram(n=6, d=[6, 200], beta=[0.5, 1.0], T=8.0, records=17, draws=2, seed=1))
     assert data["clustered"].dims == ("d", "beta", "t")
     assert data["clustering_time_predicted"].dims == ("d", "beta")
+    assert unnamed(data) == []
     clustered = data["clustered"].to_numpy()
     assert (clustered[..., 0] == 0).all() and (clustered[..., -1] == 1).all()
     assert (np.diff(clustered) >= 0).all()

@@ -10,11 +10,19 @@ from transformer_flows.experiments.moving_weights import calming_weights, draw_h
 from transformer_flows.experiments.omega_limit import OmegaLimit
 from transformer_flows.experiments.runner import compute
 from transformer_flows.experiments.spec import SpecError
-from transformer_flows.experiments.stability import Stability, norm_exponent
-from transformer_flows.experiments.weight_limit import PERTURBATIONS, WeightLimit
+from transformer_flows.experiments.stability import Stability, distances, norm_exponent
+from transformer_flows.experiments.weight_limit import LEVELS, PERTURBATIONS, WeightLimit
 from transformer_flows.experiments.weight_limit_solve import trial_measures
+from transformer_flows.reports import figures, summarise
+from transformer_flows.transport import wasserstein
+
+from .named import unnamed
 
 SPHERE = tfl.Sphere(3)
+
+
+GROWTH = {"n": 7, "T": 0.4, "records": 5, "step": 0.1, "sizes": [1e-3, 0.1], "heads": 2}
+GROWTH |= {"signs": ["repelling"], "weights": ["oscillating_locked"]}
 
 
 def heads(h=2, sign=-1):
@@ -22,15 +30,33 @@ def heads(h=2, sign=-1):
 
 
 def test_growth_stays_below_its_bound_and_order_does_not_matter():
-    sizes = {"n": 7, "T": 0.4, "records": 5, "step": 0.1, "sizes": [1e-3, 0.1], "heads": 2}
-    data = compute(Stability(signs=["repelling"], weights=["oscillating_locked"], **sizes))
+    data = compute(Stability(**GROWTH))
     assert data["growth"].dims == data["growth_rate"].dims == ("case", "perturbation", "t")
     assert data["growth_bound"].dims == data["growth_rate_bound"].dims == ("case", "t")
     np.testing.assert_array_equal(data["growth"][..., 0], 1)
+    assert unnamed(data) == []
     assert (data["growth"] <= data["growth_bound"]).all()
     assert (np.abs(data["growth"][..., -1] - 1) > 1e-4).all()
     np.testing.assert_allclose(data["growth_rate"][..., 1:] * data["t"][1:], np.log(data["growth"][..., 1:]))
     assert data["permutation_gap"].max() < 1e-12
+
+
+def test_weights_that_are_too_large_leave_blanks_and_no_traceback():
+    data = compute(Stability(**GROWTH, scale=1e3))
+    growth = data["growth"].to_numpy()
+    assert (growth[..., 0] == 1).all() and np.isnan(growth[..., -1]).all()
+    assert np.isinf(data["growth_bound"][:, 1:]).all()
+    assert dict(summarise(data).rows)["bound at the last time"] == ("∞",)
+    for figure in figures(data).values():
+        figure.draw_without_rendering()
+
+
+def test_distances_are_those_of_the_times_that_were_reached():
+    x = SPHERE.uniform(fold(2), 12).reshape(3, 4, 3)
+    y = SPHERE.uniform(fold(3), 12).reshape(3, 4, 3)
+    apart = np.asarray(distances(x, y, SPHERE))
+    np.testing.assert_array_equal(distances(x.at[1, 2, 0].set(jnp.nan), y, SPHERE), np.where([0, 1, 0], np.nan, apart))
+    np.testing.assert_allclose(apart[2], wasserstein(x[2], y[2], SPHERE), rtol=1e-12)
 
 
 def test_exponent_of_weights_that_do_not_move_is_the_rate_times_the_time():
@@ -45,6 +71,8 @@ def test_powers_of_the_perturbations():
     assert data["scaling_error"].dims == ("series", "level", "draw")
     assert data["scaling_level"].dims == ("series", "level") and data["scaling_level"].attrs["long_name"]
     assert data["scaling_power"].dims == ("series",)
+    assert list(data["scaling_level_name"][:3].to_numpy()) == [*LEVELS.values()]
+    assert unnamed(data) == []
     noise, decay, kept = np.asarray(data["scaling_power"]).reshape(3, 3).T
     np.testing.assert_allclose(noise, 1, atol=0.06)
     np.testing.assert_allclose(decay, 1, atol=0.06)
@@ -78,6 +106,7 @@ def test_integrable_weights_settle_at_a_stationary_point():
     sizes = {"n": 6, "heads": 2, "T": 20.0, "records": 101, "step": 0.2, "tolerance": 1e-2}
     data = compute(OmegaLimit(cases=["ou_calming"], seed=1, **sizes))
     assert data["settling_slope"].dims == ("case", "t")
+    assert unnamed(data) == []
     calming = data.isel(case=0)
     assert calming["weights_integrable"] == 1 and 0 < calming["settling_time"] < 20
     after = calming["settling_slope"].where(data["t"] >= calming["settling_time"], drop=True)

@@ -116,6 +116,16 @@ def test_wrong_arguments_are_refused():
             kind(4, exactness=7)
     with pytest.raises(ValueError, match=r"points must be vectors of R\^3"):
         SPHERE(jnp.ones((4, 2)))
+    for basis, wrong, kind in ((CIRCLE, 5, "FourierModes"), (SPHERE, 33, "SphericalHarmonics")):
+        message = rf"coefficients must hold .* {basis.size} functions of {kind}.16., .*; got shape .{wrong},."
+        points = basis.nodes[:2]
+        for use in (
+            lambda c, basis=basis, points=points: basis.density(c, points),
+            lambda c, basis=basis: basis.sample(jr.key(0), c, 2),
+            lambda c, basis=basis: basis.bound(c),
+        ):
+            with pytest.raises(ValueError, match=message):
+                use(jnp.ones(wrong))
     with pytest.raises(Exception, match="somewhere positive"):
         tfl.FourierModes(1).sample(jr.key(0), jnp.array([jnp.nan, 0.0, 0.0]), 2)
 

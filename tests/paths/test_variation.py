@@ -73,7 +73,10 @@ def test_power_decay_and_jumps_of_a_smooth_path():
     np.testing.assert_allclose(tfl.variation(sawtooth, [0.0, 3.0]).total, 5, rtol=1e-12)
 
 
-def test_a_path_that_does_not_move_and_wrong_times():
+def test_a_path_that_does_not_move_wrong_times_and_a_process_not_drawn():
     assert tfl.variation(tfl.Constant(START), TS) == (0.0, 0.0)
+    for process in (tfl.OrnsteinUhlenbeck(START, jnp.eye(3), 1.0, 1.0), tfl.Brownian(jnp.zeros(2))):
+        with pytest.raises(ValueError, match=f"path must be drawn; got a {type(process).__name__} that is not"):
+            tfl.variation(process, TS)
     with pytest.raises(ValueError, match="ts must increase strictly"):
         tfl.variation(tfl.Constant(START), [0.0, 1.0, 1.0])

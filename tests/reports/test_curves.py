@@ -134,3 +134,15 @@ def test_sweep_without_a_fit_shows_the_numbers_alone(exponent):
     data = moving_heads()
     data.attrs = {} if exponent is None else {"power_exponent": exponent}
     assert len(reports.plot_sweep(data).axes[0].lines) == 2
+
+
+def test_curves_over_all_floats_are_drawn_as_far_as_an_axis_goes():
+    """Noise beyond reason: the slope falls to 1e-300, and the residual grows until its square overflows."""
+    data = moving_heads()
+    data["slope"][...] = np.geomspace(1e-300, 1e300, data.sizes["t"])
+    data["balance_residual"][...] = np.geomspace(1e-300, 1e300, data.sizes["t"])
+    for figure, panel in ((reports.plot_slope(data), 0), (reports.plot_balance(data), 3)):
+        figure.draw_without_rendering()  # matplotlib's ticks reach far beyond the values
+        ax = figure.axes[panel]
+        shown = np.concatenate([np.ravel(line.get_ydata()) for line in ax.lines])
+        assert ax.get_yscale() == "log" and np.isfinite(shown).any() and not (shown > 1e100).any()

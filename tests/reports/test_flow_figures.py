@@ -5,6 +5,8 @@ import pytest
 import xarray as xr
 
 from transformer_flows import reports
+from transformer_flows.reports.access import settling
+from transformer_flows.reports.style import typeset
 
 SERIES = ["W₂: noise ε", "energy: noise ε", "W₂: K heads"]
 
@@ -82,6 +84,7 @@ def test_two_flows_has_a_column_per_flow_and_two_rows_per_head_count():
     data = two_flows()
     figure = reports.plot_two_flows(data)
     assert len(figure.axes) == 8
+    assert [ax.get_ylabel() for ax in figure.axes[::2]] == ["energy per depth", "|residual|"] * 2
     upper, lower = figure.axes[5], figure.axes[7]  # mobility, H = 4
     assert upper.get_title(loc="left") == "mobility (the gradient flow), $H$ = 4"
     assert upper.get_yscale() == lower.get_yscale() == "log"
@@ -110,25 +113,28 @@ def test_scaling_shows_draws_means_and_fitted_lines_in_a_panel_per_kind_of_level
     data = scaling()
     figure = reports.plot_scaling(data)
     shown = [ax for ax in figure.axes if ax.get_visible()]
-    assert [ax.get_title(loc="left") for ax in shown] == ["noise ε", "K heads"]
+    assert [ax.get_title(loc="left") for ax in shown] == [r"noise $\varepsilon$", "$K$ heads"]
     dots, line, mean = shown[0].lines[:3]
     np.testing.assert_allclose(np.sort(dots.get_ydata()), np.sort(data["scaling_error"][0].to_numpy().ravel()))
     np.testing.assert_allclose(line.get_ydata(), 2 * data["scaling_level"][0])
     np.testing.assert_allclose(mean.get_ydata(), data["scaling_error"][0].mean("draw"))
     labels = [text.get_text() for text in shown[0].get_legend().get_texts()]
-    assert labels == ["W₂\npower 1.00 [0.90, 1.10], expected 1", "energy\npower 2.00 [1.90, 2.10]"]
+    assert labels == ["$W_2$\npower 1.00 [0.90, 1.10], expected 1", "energy\npower 2.00 [1.90, 2.10]"]
     # one draw: no dots, no interval
-    assert [text.get_text() for text in shown[1].get_legend().get_texts()] == ["W₂\npower -0.50, expected -0.5"]
+    assert [text.get_text() for text in shown[1].get_legend().get_texts()] == ["$W_2$\npower -0.50, expected -0.5"]
     assert len(shown[1].lines) == 2
-    assert shown[0].get_xlabel() == "size ε or heads K"
+    assert shown[0].get_xlabel() == shown[1].get_xlabel() == r"size $\varepsilon$ or heads $K$"
+    own = data.assign(scaling_level_name=("series", ["size ε", "size ε", "heads kept K"]))
+    labels = [ax.get_xlabel() for ax in reports.plot_scaling(own).axes if ax.get_visible()]
+    assert labels == [r"size $\varepsilon$", "heads kept $K$"]
 
 
 def test_scaling_with_one_coordinate_of_levels_and_without_a_fit():
     figure = reports.plot_scaling(scaling(own_levels=False))
-    assert figure.axes[0].get_xlabel() == "step τ"
+    assert figure.axes[0].get_xlabel() == r"step $\tau$"
     np.testing.assert_allclose(figure.axes[0].lines[2].get_xdata(), [0.5, 0.25, 0.125])
     bare = reports.plot_scaling(scaling(fitted=False))
-    assert [text.get_text() for text in bare.axes[1].get_legend().get_texts()] == ["W₂"]
+    assert [text.get_text() for text in bare.axes[1].get_legend().get_texts()] == ["$W_2$"]
     rows = dict(reports.summarise(scaling(own_levels=False, fitted=False)).rows)
     assert rows["W₂: K heads"] == ("–", "–", "–", "0.125 … 0.5")
 
@@ -147,7 +153,10 @@ def test_growth_is_drawn_with_its_bound_and_both_exponents():
     np.testing.assert_allclose([curve.get_ydata() for curve in curves], data["growth"][0])
     np.testing.assert_allclose(bound.get_ydata(), data["growth_bound"][0])
     assert figure.axes[0].get_ylim()[1] < 10 < data["growth_bound"][0, -1]
-    assert np.isnan(figure.axes[1].lines[-1].get_ydata()[-1])  # beyond the largest float
+    # e^{800 t} is above the axis at the first recorded time: said, as a line it would stand upright
+    assert [line.get_label() for line in figure.axes[1].lines] == ["0.01", "0.1"]
+    assert figure.axes[1].texts[0].get_text() == "bound off the scale: $10^{695}$ at $t$ = 2"
+    assert "bound" in [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
     assert "4 of 10 exponents" in figure.axes[3].texts[0].get_text()
     rows = dict(reports.summarise(data).rows)
     assert rows["largest growth of W₂"] == ("2.718", "1.284")
@@ -162,11 +171,38 @@ def test_long_time_says_what_settles_and_whose_weights_are_integrable():
     assert calming.get_title(loc="left") == "calming\nweights integrable"
     assert locked.get_title(loc="left") == "locked\nweights not integrable"
     np.testing.assert_allclose(calming.lines[0].get_ydata(), data["settling_slope"][0])
-    assert calming.texts[0].get_text() == "settles at t = 7; slope² under the limit 4.5e-05"
+    assert calming.texts[0].get_text() == "settles at t = 7\nslope² under the limit 4.5e-05"
     assert locked.texts[0].get_text() == "does not settle"
     rows = dict(reports.summarise(data).rows)
-    assert rows["settling time"] == ("7", "–")
+    assert rows["settling"] == ("settles at t = 7", "does not settle")
     assert rows["… still to come"] == ("0.0001", "∞")
+
+
+@pytest.mark.parametrize(
+    ("slope", "window", "verdict", "why"),
+    [
+        (1.0, 12.0, "record too short to tell", "10, shorter than the window 12"),
+        (1.0, 10.0, "does not settle", ""),
+        ([1.0] * 8 + [1e-4] * 3, 6.0, "record too short to tell", "G² below the tolerance from t = 8 on"),
+        ([1.0] * 3 + [1e-4] * 7 + [1.0], 8.0, "does not settle", ""),
+        ([1.0] * 5 + [np.nan] * 6, 6.0, "cannot tell", "G² is not finite from t = 5 on"),
+    ],
+)
+def test_a_record_that_ends_too_early_settles_nothing(slope, window, verdict, why):
+    data = long_time().assign_attrs(window=window)
+    data["settling_slope"][1] = slope
+    assert settling(data)[1] == (verdict, why)
+    assert dict(reports.summarise(data).rows)["settling"] == ("settles at t = 7", verdict)
+    text = reports.plot_settling(data).axes[1].texts[0].get_text()
+    assert text == (f"{verdict}: {why}" if why else verdict)
+
+
+def test_both_slopes_show_where_they_agree():
+    data = long_time()
+    data["settling_energy_slope"][...] = data["settling_slope"]
+    below, above = reports.plot_settling(data).axes[0].lines[:2]
+    np.testing.assert_allclose(above.get_ydata(), below.get_ydata())
+    assert above.is_dashed() and not below.is_dashed() and below.get_linewidth() > 1.5 * above.get_linewidth()
 
 
 @pytest.mark.parametrize(
@@ -177,3 +213,30 @@ def test_each_feeds_its_own_figure_alone(data, name):
     figures = reports.figures(data)
     assert [*figures] == [name]
     figures[name].draw_without_rendering()
+
+
+@pytest.mark.parametrize("make", [two_flows, scaling, stability, long_time], ids=lambda make: make.__name__)
+def test_values_that_no_axis_can_show_are_skipped(make):
+    """A run that overflowed, after its start and from its start on; matplotlib refuses axes without values."""
+    for first, value in ((1, 1e300), (1, np.inf), (0, np.nan)):
+        data = make()
+        for name in data.data_vars:
+            if not name.startswith("scaling_p"):
+                data[name][..., first:] = value
+        (figure,) = reports.figures(data).values()
+        for ax in figure.axes:
+            assert np.isfinite([ax.get_xlim(), ax.get_ylim()]).all() and ax.get_ylim()[1] < 1e299
+            curves = [np.asarray(line.get_ydata()) for line in ax.lines]
+            assert not any((curve > 1e299).any() for curve in curves)
+    figure.draw_without_rendering()
+
+
+def test_energies_that_are_not_finite_are_said_to_be_so():
+    data = two_flows()
+    data["flow_energy"][:, 0, -1] = [np.inf, np.nan]
+    assert dict(reports.summarise(data).rows)["energy at t = 5"][:2] == ("∞", "–")
+
+
+def test_the_symbols_of_a_record_become_formulas():
+    assert typeset("W₂: noise ε, K heads of n") == r"$W_2$: noise $\varepsilon$, $K$ heads of $n$"
+    assert typeset("energy along the flows, unnormalised") == "energy along the flows, unnormalised"

@@ -94,7 +94,7 @@ def test_a_state_that_was_not_reached_says_so():
 
 @pytest.mark.parametrize(
     ("snapshots", "expected"),
-    [([0, 16, 18, 20], [0, 4, 5]), (16.0, [4]), (np.array([20.0]), [5]), (None, [0, 2, 3, 5])],
+    [([0, 16, 18, 20], [0, 4, 5]), (16.0, [4]), (np.array([20.0]), [5]), (None, [0, 2, 3, 5]), ([], [0, 2, 3, 5])],
 )
 def test_snapshots_are_the_nearest_frames_once_each(snapshots, expected):
     tokens = moving_heads()["tokens"]  # frames at 0, 4, …, 20; 18 is as far from 16 as from 20: the earlier one

@@ -51,3 +51,43 @@ def test_single_precision():
     rate = theory.growth_rate(jnp.float32(4.0), np.arange(6), 3)
     assert rate.dtype == jnp.float32
     np.testing.assert_allclose(rate, theory.growth_rate(4.0, np.arange(6), 3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 128])
+def test_large_beta_and_high_degrees(d):
+    """Against SciPy where it neither underflows nor divides by 0; no NaN anywhere, and softmax rates are finite."""
+    beta = np.array([0.0, 1e-8, 1.0, -1.0, 1e3, -1e3, 1e5, -1e5])[:, None]
+    l = np.array([0, 1, 2, 3, 10, 30, 100, 300, 1000])[None]
+    rate = theory.growth_rate(beta, l, d)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over = scipy.special.ive(l + d / 2 - 1, np.abs(beta)) / scipy.special.ive(d / 2 - 1, np.abs(beta))
+        expected = l * (l + d - 2) / beta * np.sign(beta) ** l * over
+    seen = (over > 1e-250) & np.isfinite(expected)
+    assert seen.sum() > 36
+    np.testing.assert_allclose(rate[seen], expected[seen], rtol=1e-10)
+    assert np.isfinite(rate).all() and np.abs(rate[~seen]).max() < 1
+    for law in (theory.kernel_eigenvalue, theory.growth_rate_unnormalised):
+        assert not np.isnan(law(beta, l, d)).any()
+    single = theory.growth_rate(beta.astype("float32"), l, d)
+    assert single.dtype == jnp.float32
+    # the rounding of logarithms of several thousand
+    np.testing.assert_allclose(single, rate, rtol=2e-3, atol=1e-30)
+
+
+@pytest.mark.parametrize("beta", [-1e3, 1e5])
+def test_derivatives_at_large_beta(beta):
+    """I_k' = (I_{k-1} + I_{k+1})/2."""
+    k = np.array([1, 100])
+    rate = lambda beta: theory.growth_rate(beta, k, 2)
+    i = lambda k: scipy.special.ive(k, abs(beta))
+    slope = lambda k: np.sign(beta) * (i(k - 1) + i(k + 1)) / (2 * i(k))
+    expected = rate(beta) * (slope(k) - slope(0) - 1 / beta)
+    reverse = jax.jit(jax.jacrev(rate))(beta)
+    np.testing.assert_allclose(reverse, expected, rtol=1e-6)  # what the differences of the slopes keep
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(rate))(beta), reverse, rtol=1e-9)
+
+
+def test_second_derivatives_at_zero():
+    """On the circle the rate of mode 1 is ½ - β²/16 + O(β⁴)."""
+    rate = lambda beta: theory.growth_rate(beta, np.array([1, 100]), 2)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(jax.jacrev(rate)))(0.0), [-1 / 8, 0], atol=1e-13)

@@ -10,8 +10,20 @@ from ._noisy_flow import (
 )
 from .attention import AttentionFlow as AttentionFlow
 from .common_noise import CommonNoiseFlow as CommonNoiseFlow, ItoFlow as ItoFlow
+from .common_noise_density import CommonNoiseDensityFlow as CommonNoiseDensityFlow
 from .density import DensityFlow as DensityFlow
 from .mobility import MobilityFlow as MobilityFlow
 from .network import AbstractBlock as AbstractBlock, Network as Network, OneNorm as OneNorm, TwoNorms as TwoNorms
+from .normalisation import (
+    NGPT as NGPT,
+    AbstractPlacement as AbstractPlacement,
+    LNScaling as LNScaling,
+    NormalisedFlow as NormalisedFlow,
+    PeriNorm as PeriNorm,
+    PostNorm as PostNorm,
+    PreNorm as PreNorm,
+    SqrtPostNorm as SqrtPostNorm,
+)
 from .rest import RestFlow as RestFlow
 from .tangent import NoisyTangentFlow as NoisyTangentFlow, TangentFlow as TangentFlow
+from .value_noise import ValueNoiseFlow as ValueNoiseFlow

@@ -18,6 +18,7 @@ from ..models import (
     apply_heads,
     choose_backend,
     queries,
+    times_exp,
 )
 from ..paths import AbstractPath, AbstractProcess
 from ._flow import AbstractFlow
@@ -88,17 +89,28 @@ class AbstractMeasureFlow(AbstractFlow):
         return choose_backend(h=h, n=measure.points.shape[0], d=d) if self.backend is None else self.backend
 
     def energy_gradient(self, heads: AbstractHeads, measure: Measure, tilt: Tilt) -> Points:
-        """∇(δE/δμ)(x_i) `(m, d)`, tangent: for n tokens, n times the Riemannian gradient of the energy at token i.
+        """∇(δE/δμ)(x_i) `(m, d)`, tangent: for n tokens, n times the Riemannian gradient of the energy at token i."""
+        gradient, log_scale = self.scaled_energy_gradient(heads, measure, tilt)
+        return times_exp(gradient, log_scale[:, None])
+
+    def scaled_energy_gradient(
+        self, heads: AbstractHeads, measure: Measure, tilt: Tilt
+    ) -> tuple[Points, Float[Array, "m"]]:
+        """The energy's gradient over the largest mobility at its point, and the logarithm of that: both are finite.
 
         Equal to (1/H) Σ_h m_h(x_i) P_x D_h ȳ_h(x_i) for symmetric scores, ȳ_h being the tilted mean of the points in
         `tilt`. A score that is not symmetric contributes half from each side: point i as the query and as a key.
         """
-        gradient = _one_sided(jnp.swapaxes(heads.score, -1, -2), tilt)
+        sides = [(jnp.swapaxes(heads.score, -1, -2), tilt)]
         if not isinstance(heads, TiedHeads):
             mirrored = type(heads)(score=jnp.swapaxes(heads.score, -1, -2), value=heads.value)
-            gradient = 0.5 * (gradient + _one_sided(heads.score, self.tilt(mirrored, measure)))
-        return self.space.project(measure.points, gradient)
+            sides.append((heads.score, self.tilt(mirrored, measure)))
+        largest = jnp.max(jnp.stack([side.log_mass for _, side in sides]), axis=(0, 1))
+        log_scale = jax.lax.stop_gradient(largest)
+        gradients = [_one_sided(matrices, side, log_scale) for matrices, side in sides]
+        return self.space.project(measure.points, jnp.mean(jnp.stack(gradients), axis=0)), log_scale
 
 
-def _one_sided(matrices: Float[Array, "h d d"], tilt: Tilt) -> Points:
-    return jnp.mean(tilt.mobility[..., None] * apply_heads(matrices, tilt.mean), axis=0)
+def _one_sided(matrices: Float[Array, "h d d"], tilt: Tilt, log_scale: Float[Array, "m"]) -> Points:
+    relative = jnp.exp(tilt.log_mass - log_scale[None])
+    return jnp.mean(relative[..., None] * apply_heads(matrices, tilt.mean), axis=0)

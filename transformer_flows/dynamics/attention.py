@@ -1,6 +1,7 @@
 """The flow of tokens under multi-head attention."""
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens
@@ -70,7 +71,16 @@ class AttentionFlow(AbstractHeadsFlow):
             )
         return self.manifold.project(points, self._pull(t, points, measure, None))
 
+    def averages(self, t: ScalarLike, x: Tokens) -> Float[Array, "h n d"]:
+        """A_h(x_i) of every head, before the value matrices."""
+        measure = self.measure(x)
+        return self._averages(self.heads(t, x), measure.points, measure, self.mask)
+
     def _pull(self, t: ScalarLike, points: Tokens, measure: Measure, mask: AbstractMask | None) -> Tokens:
         heads = self.heads(t, points)
-        average = self.kind(self.backend_for(heads, measure), queries(heads, points), measure, mask)
-        return jnp.mean(apply_heads(heads.value, average), axis=0)
+        return jnp.mean(apply_heads(heads.value, self._averages(heads, points, measure, mask)), axis=0)
+
+    def _averages(
+        self, heads: AbstractHeads, points: Tokens, measure: Measure, mask: AbstractMask | None
+    ) -> Float[Array, "h n d"]:
+        return self.kind(self.backend_for(heads, measure), queries(heads, points), measure, mask)

@@ -9,7 +9,7 @@ from jaxtyping import Array, PyTree
 
 from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens
-from ..geometry import Sphere
+from ..geometry import AbstractSpace, Sphere
 from ..models import AbstractField
 from ..paths import AbstractPath, AbstractProcess, Brownian
 from ._flow import AbstractFlow, existing_tokens
@@ -41,16 +41,12 @@ class CommonNoiseFlow(AbstractStratonovichFlow):
     ):
         refuse_other_type(flow, "flow", AbstractFlow, "a flow of tokens such as AttentionFlow")
         refuse_other_type(field, "field", AbstractField, "a random field such as GaussianField")
-        refuse_other_type(noise, "noise", AbstractPath | AbstractProcess | None, "a process such as Brownian, or None")
         if isinstance(flow, AbstractNoisyFlow):
             raise ValueError("flow must have no noise of its own: add the fields, field + other.")
-        if not (isinstance(flow.manifold, Sphere) and flow.manifold.d == field.d):
-            raise ValueError(f"the field lives on Sphere({field.d}), the flow on {flow.manifold}.")
+        refuse_other_sphere(field, flow.manifold)
         self.flow = flow
         self.field = field
-        if noise is not None:
-            _refuse_other_shapes(noise, field)
-        self.noise = Brownian(field.like, unit=None, depth=0) if noise is None else noise
+        self.noise = noise_of(field, noise)
 
     @property
     def manifold(self) -> Sphere:
@@ -117,8 +113,30 @@ class ItoFlow(AbstractItoFlow):
         return ItoFlow(self.stratonovich.prepared())
 
 
-def _refuse_other_shapes(noise: AbstractPath | AbstractProcess, field: AbstractField) -> None:
-    """What the noise is like must have the shapes that the field takes."""
+def refuse_other_sphere(field: AbstractField, space: AbstractSpace) -> None:
+    """Raise `ValueError` unless the space that a flow moves in is the field's sphere."""
+    if not (isinstance(space, Sphere) and space.d == field.d):
+        raise ValueError(f"the field lives on Sphere({field.d}), the flow on {space}.")
+
+
+def noise_of(field: AbstractField, noise: AbstractPath | AbstractProcess | None) -> AbstractPath | AbstractProcess:
+    """The noise of a field; None is drawn on the steps. Raises `ValueError` for what has not the field's shapes."""
+    return noise_like(field.like, noise, type(field).__name__)
+
+
+def noise_like(
+    like: PyTree[Any], noise: AbstractPath | AbstractProcess | None, user: str
+) -> AbstractPath | AbstractProcess:
+    """The noise of a user whose increments are like `like`; None and what is refused as in `noise_of`."""
+    refuse_other_type(noise, "noise", AbstractPath | AbstractProcess | None, "a process such as Brownian, or None")
+    if noise is None:
+        return Brownian(like, unit=None, depth=0)
+    _refuse_other_shapes(noise, like, user)
+    return noise
+
+
+def _refuse_other_shapes(noise: AbstractPath | AbstractProcess, like: PyTree[Any], user: str) -> None:
+    """What the noise is like must have the shapes that its user takes."""
     if isinstance(noise, AbstractProcess):
         with jax.ensure_compile_time_eval():
             times = jnp.array([0.0, 1.0])
@@ -126,9 +144,8 @@ def _refuse_other_shapes(noise: AbstractPath | AbstractProcess, field: AbstractF
     else:
         drawn = eqx.filter_eval_shape(noise, 0.0)
     shapes = lambda tree: [getattr(leaf, "shape", leaf) for leaf in jax.tree.leaves(tree)]
-    if shapes(drawn) != shapes(field.like):
-        name = type(field).__name__
-        raise ValueError(f"{name} takes noise of shape {_text(field.like)}; the noise given has {_text(drawn)}.")
+    if shapes(drawn) != shapes(like):
+        raise ValueError(f"{user} takes noise of shape {_text(like)}; the noise given has {_text(drawn)}.")
 
 
 def _text(tree: PyTree[Any]) -> str:

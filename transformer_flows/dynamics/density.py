@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._checks import refuse_other_type
+from .._checks import concrete, refuse_non_finite, refuse_other_type
 from .._types import ScalarLike
-from ..geometry import AbstractBasis, AbstractManifold, Euclidean
+from ..geometry import AbstractBasis, AbstractManifold, Euclidean, refuse_other_coefficients
 from ..models import AbstractBackend, Measure
 from ..paths import AbstractPath, AbstractProcess
 from ._heads_flow import AbstractHeadsFlow
@@ -20,8 +20,10 @@ class DensityFlow(AbstractMeasureFlow):
     to. The mass c_0 is conserved exactly. Any heads, weights and kind of attention of `flow` work; a mask, which tells
     tokens apart, does not: `ValueError`, as for a basis on another space.
 
-    A density that its basis does not resolve, as near a cluster, gets negative parts. Where these make the mass that
-    a head sees negative, the velocity of unnormalised attention and of `MobilityFlow` is NaN and a solve ends.
+    A density that its basis does not resolve, as near a cluster, gets negative parts, which the observable
+    `LeastDensity` shows: a solve goes on. Only where they make the mass that a head sees negative, the velocity of
+    unnormalised attention and of `MobilityFlow` is NaN and a solve ends. A solve refuses to start from a mass c_0 that
+    is not 1: `ValueError`.
     """
 
     flow: AbstractHeadsFlow
@@ -60,12 +62,24 @@ class DensityFlow(AbstractMeasureFlow):
 
     def measure(self, state: Array) -> Measure:
         """The nodes of the basis, each with its share of the density; shares may be negative."""
-        if state.shape != (self.basis.size,):
-            raise ValueError(f"coefficients must have shape ({self.basis.size},); got {state.shape}.")
-        nodes, weights, values = (
-            part.astype(state.dtype) for part in (self.basis.nodes, self.basis.weights, self.basis.values)
-        )
-        return Measure(nodes, weights * jnp.matmul(values, state, precision="highest"))
+        nodes, weights = (part.astype(state.dtype) for part in (self.basis.nodes, self.basis.weights))
+        return Measure(nodes, weights * self.density(state))
+
+    def density(self, state: Array) -> Float[Array, "g"]:
+        """The values of the density at the nodes. Raises `ValueError` for another number of coefficients."""
+        refuse_other_coefficients(self.basis, state)
+        return jnp.matmul(self.basis.values.astype(state.dtype), state, precision="highest")
+
+    def check_start(self, x0: Array) -> None:
+        """Raise `ValueError` unless `x0` is the coefficients of a density of mass 1. A traced value is not checked."""
+        refuse_other_coefficients(self.basis, x0, "x0")
+        refuse_non_finite(x0, "x0")
+        value = concrete(x0)
+        if value is not None and not abs(value[0] - 1) < 1e-5:
+            raise ValueError(
+                f"x0 must be the coefficients of a density of mass 1, which is their first; got mass {value[0]:.6g}. "
+                "Hint: x0 / x0[0]."
+            )
 
     def velocity(self, t: ScalarLike, state: Array) -> Float[Array, "g d"]:
         """The velocity at the nodes."""

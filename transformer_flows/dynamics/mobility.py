@@ -5,7 +5,18 @@ import jax.numpy as jnp
 
 from .._types import ScalarLike, Tokens
 from ..geometry import AbstractManifold
-from ..models import AbstractBackend, AbstractHeads, AbstractMask, Measure, Padding, TiedHeads, apply_heads, queries
+from ..models import (
+    AbstractBackend,
+    AbstractHeads,
+    AbstractMask,
+    Measure,
+    Padding,
+    TiedHeads,
+    apply_heads,
+    log_harmonic_mean,
+    queries,
+    times_exp,
+)
 from ..paths import AbstractPath, AbstractProcess
 from ._heads_flow import AbstractHeadsFlow, as_weights, refuse_other_parts, refuse_untied
 
@@ -19,7 +30,11 @@ class MobilityFlow(AbstractHeadsFlow):
     energy-dissipation identity holds for any number of heads. Called as `flow(t, x)` with tokens `(n, d)`.
 
     `weights` are tied heads, a path or a process of them. A mask says only which tokens exist: a causal one, under
-    which attention is no gradient, is refused with `ValueError`, and so are heads that are not tied.
+    which attention is no gradient, is refused with `ValueError`, and so are heads that are not tied: at once, but for a
+    path that is a user's function, at the first call.
+
+    A velocity is known to the rounding of the largest head's pull m_h D_h ȳ_h/b̂, of which only the tangent part moves
+    the token. Where it is larger than any float it is ±inf, never NaN.
     """
 
     manifold: AbstractManifold
@@ -42,21 +57,26 @@ class MobilityFlow(AbstractHeadsFlow):
         self.mask = mask
         self.backend = backend
 
+    def __check_init__(self):
+        is_heads = lambda part: isinstance(part, AbstractHeads)
+        for part in jax.tree.leaves(self.weights, is_leaf=is_heads):
+            if is_heads(part):
+                refuse_untied(part, type(self).__name__)
+
     def __call__(self, t: ScalarLike, x: Tokens) -> Tokens:
         measure = self.measure(x)
-        return self.tangent(measure.points, self._pull(t, measure.points, measure))
+        velocity = self.field(t, measure.points, measure)
+        return velocity if self.existing is None else jnp.where(self.existing[:, None], velocity, 0)
 
     def field(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
         """±∇(δE/δμ)/b̂ of the measure at the points."""
-        return self.manifold.project(points, self._pull(t, points, measure))
-
-    def _pull(self, t: ScalarLike, points: Tokens, measure: Measure) -> Tokens:
         heads = self.heads(t, points)
         refuse_untied(heads, "MobilityFlow")
         assert isinstance(heads, TiedHeads)
         log_mass, mean = self.backend_for(heads, measure)(queries(heads, points), measure, measure.points)
-        # mobilities relative to the largest: their ratios are finite where they overflow
-        largest = jax.lax.stop_gradient(jnp.max(log_mass, axis=0))
-        relative = jnp.exp(log_mass - largest[None])
-        gradient = jnp.mean(relative[..., None] * apply_heads(heads.D, mean), axis=0)
-        return heads.sign * gradient * jnp.mean(1 / relative, axis=0)[:, None]
+        # m_h/b̂ over the largest: mobilities overflow where their ratios do not, and these where velocities do not
+        log_share = log_mass - log_harmonic_mean(log_mass)[None]
+        largest = jax.lax.stop_gradient(jnp.max(log_share, axis=0))
+        share = jnp.exp(log_share - largest[None])
+        relative = self.manifold.project(points, jnp.mean(share[..., None] * apply_heads(heads.D, mean), axis=0))
+        return heads.sign * times_exp(relative, largest[:, None])

@@ -15,15 +15,21 @@ from .record import Record as Record, load as load
 
 if TYPE_CHECKING:
     from .catalogue import from_dict as from_dict, read as read
+    from .chaos import Chaos as Chaos
     from .clustering_diagram import ClusteringDiagram as ClusteringDiagram
+    from .common_noise_density import CommonNoiseDensity as CommonNoiseDensity
+    from .common_noise_rates import CommonNoiseRates as CommonNoiseRates
     from .equiangular import Equiangular as Equiangular
+    from .long_network import LongNetwork as LongNetwork
     from .mean_field import MeanField as MeanField
     from .minimising_movements import MinimisingMovements as MinimisingMovements
     from .moving_heads import MovingHeads as MovingHeads
+    from .network_limit import NetworkLimit as NetworkLimit
     from .omega_limit import OmegaLimit as OmegaLimit
     from .runner import RunInterrupted as RunInterrupted, compute as compute, run as run
     from .spec import Spec as Spec, SpecError as SpecError
     from .stability import Stability as Stability
+    from .synchronisation_grid import SynchronisationGrid as SynchronisationGrid
     from .two_flows import TwoFlows as TwoFlows
     from .weight_limit import WeightLimit as WeightLimit
     from .weighted_metric import WeightedMetric as WeightedMetric
@@ -31,11 +37,16 @@ if TYPE_CHECKING:
 _HOME = {
     "from_dict": "catalogue",
     "read": "catalogue",
+    "Chaos": "chaos",
     "ClusteringDiagram": "clustering_diagram",
+    "CommonNoiseDensity": "common_noise_density",
+    "CommonNoiseRates": "common_noise_rates",
     "Equiangular": "equiangular",
     "MinimisingMovements": "minimising_movements",
+    "LongNetwork": "long_network",
     "MeanField": "mean_field",
     "MovingHeads": "moving_heads",
+    "NetworkLimit": "network_limit",
     "OmegaLimit": "omega_limit",
     "RunInterrupted": "runner",
     "compute": "runner",
@@ -43,6 +54,7 @@ _HOME = {
     "Spec": "spec",
     "SpecError": "spec",
     "Stability": "stability",
+    "SynchronisationGrid": "synchronisation_grid",
     "TwoFlows": "two_flows",
     "WeightLimit": "weight_limit",
     "WeightedMetric": "weighted_metric",

@@ -5,15 +5,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .chaos import Chaos
 from .clustering_diagram import ClusteringDiagram
+from .common_noise_density import CommonNoiseDensity
+from .common_noise_rates import CommonNoiseRates
 from .equiangular import Equiangular
+from .long_network import LongNetwork
 from .mean_field import MeanField
 from .minimising_movements import MinimisingMovements
 from .moving_heads import MovingHeads
+from .network_limit import NetworkLimit
 from .omega_limit import OmegaLimit
 from .record import CONFIG
 from .spec import Spec, SpecError, got, known_names, read_toml
 from .stability import Stability
+from .synchronisation_grid import SynchronisationGrid
 from .two_flows import TwoFlows
 from .weight_limit import WeightLimit
 from .weighted_metric import WeightedMetric
@@ -31,6 +37,12 @@ KINDS: dict[str, type[Spec]] = {
         Equiangular,
         ClusteringDiagram,
         MeanField,
+        CommonNoiseDensity,
+        SynchronisationGrid,
+        LongNetwork,
+        CommonNoiseRates,
+        NetworkLimit,
+        Chaos,
     )
 }
 

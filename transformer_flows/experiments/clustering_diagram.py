@@ -1,7 +1,7 @@
 """When do tokens that start at random meet? The diagram over (t, β) of arXiv:2312.10794."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
@@ -13,7 +13,9 @@ from ..geometry import Sphere
 from ..integrate import solve
 from ..models import Heads
 from .equiangular import KINDS, scalar_law
+from .limits import exponent_conflict
 from .scalar_law import hitting_time
+from .scaling import about
 from .spec import Spec, at_least, less_than, one_of, option, positive
 from .unit import Arrays, Unit
 
@@ -36,6 +38,9 @@ class ClusteringDiagram(Spec):
     records: int = option(121, at_least(2))
     draws: int = option(8, at_least(1))
 
+    def conflicts(self) -> Iterator[str]:
+        yield from exponent_conflict("beta", self.beta, self.dtype)
+
     def units(self) -> list[Unit]:
         return [
             Unit(_name(d, beta), lambda _, d=d, beta=beta: _clustered(self, d, beta))
@@ -49,16 +54,20 @@ class ClusteringDiagram(Spec):
         clustered = np.array([[results[_name(d, beta)]["clustered"] for beta in self.beta] for d in self.d])
         # The scalar law knows n and β; that uniform tokens are nearly orthogonal is true for d large against n.
         predicted = [hitting_time(scalar_law(self.law, beta, self.n), 0.0, self.level) for beta in self.beta]
-        units = {"units": "dimensionless"}
+        settings = {"level": self.level, "draws": self.draws}
         return xarray.Dataset(
             {
-                "clustered": (("d", "beta", "t"), clustered, units | {"level": self.level, "draws": self.draws}),
-                "clustering_time_predicted": (("d", "beta"), np.tile(predicted, (len(self.d), 1)), units),
+                "clustered": (("d", "beta", "t"), clustered, about("share of pairs that have met") | settings),
+                "clustering_time_predicted": (
+                    ("d", "beta"),
+                    np.tile(predicted, (len(self.d), 1)),
+                    about("time at which orthogonal tokens meet, by the scalar law"),
+                ),
             },
             coords={
-                "d": ("d", list(self.d), units),
-                "beta": ("beta", list(self.beta), units),
-                "t": ("t", np.linspace(0.0, self.T, self.records), units),
+                "d": ("d", list(self.d), about("dimension d")),
+                "beta": ("beta", list(self.beta), about("inverse temperature β")),
+                "t": ("t", np.linspace(0.0, self.T, self.records), about("depth t")),
             },
             attrs=self.about,
         )

@@ -16,7 +16,9 @@ from ..dynamics import AttentionFlow
 from ..geometry import Sphere
 from ..integrate import solve
 from ..models import Heads, Softmax, Unnormalised
+from .limits import exponent_conflict
 from .scalar_law import Law, bracket, follow, hitting_time, interpolated_hitting_time
+from .scaling import about
 from .spec import Spec, at_least, got, less_than, one_of, option, positive
 from .unit import Arrays, Unit
 
@@ -55,6 +57,7 @@ class Equiangular(Spec):
             yield f"start: {got(self.start, f'more than -1/(n-1), the least common cosine of n={self.n} tokens')}"
         if self.level <= self.start:
             yield f"level: {got(self.level, f'more than start={self.start}')}"
+        yield from exponent_conflict("beta", self.beta, self.dtype)
 
     def units(self) -> list[Unit]:
         return [
@@ -72,15 +75,19 @@ class Equiangular(Spec):
         predicted = grid(lambda law, beta: follow(scalar_law(law, beta, self.n), self.start, ts))
         hit = grid(lambda law, beta: results[_name(law, beta)]["hitting_time"])
         hit_predicted = grid(lambda law, beta: hitting_time(scalar_law(law, beta, self.n), self.start, self.level))
-        units = {"units": "dimensionless"}
+        level = {"level": self.level}
         return xarray.Dataset(
             {
-                "cosine": (("law", "beta", "t"), cosine, units),
-                "cosine_predicted": (("law", "beta", "t"), predicted, units),
-                "hitting_time": (("law", "beta"), hit, units | {"level": self.level}),
-                "hitting_time_predicted": (("law", "beta"), hit_predicted, units | {"level": self.level}),
+                "cosine": (("law", "beta", "t"), cosine, about("mean cosine of two tokens")),
+                "cosine_predicted": (("law", "beta", "t"), predicted, about("cosine ρ of the scalar law")),
+                "hitting_time": (("law", "beta"), hit, about("time at which the cosine reaches its level") | level),
+                "hitting_time_predicted": (("law", "beta"), hit_predicted, about("the same by the scalar law") | level),
             },
-            coords={"law": list(self.laws), "beta": ("beta", list(self.beta), units), "t": ("t", ts, units)},
+            coords={
+                "law": list(self.laws),
+                "beta": ("beta", list(self.beta), about("inverse temperature β")),
+                "t": ("t", ts, about("depth t")),
+            },
             attrs=self.about,
         )
 

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .equiangular import KINDS
+from .limits import exponent_conflict
 from .mean_field_solve import QUANTITIES, follow_density, measured_rates, predicted_rates, token_errors
 from .power_law import fit_power_law
-from .scaling import scaling_variables
+from .scaling import about, scaling_variables
 from .spec import Rule, Spec, at_least, got, one_of, option, positive
 from .unit import Arrays, Unit
 
 if TYPE_CHECKING:
     import xarray
+
+STEEPEST = 1.3  # above the largest value of x_1 + x_1 x_2, ¾√3
+LABELS = {"W_2": "W₂"}
 
 
 @dataclasses.dataclass(frozen=True, init=False, kw_only=True)
@@ -45,6 +49,9 @@ class MeanField(Spec):
     def conflicts(self) -> Iterator[str]:
         if self.modes > self.degree:
             yield f"modes: {got(self.modes, f'at most degree={self.degree}')}"
+        yield from exponent_conflict("beta", self.beta, self.dtype)
+        yield from exponent_conflict("flow_beta", self.flow_beta, self.dtype)
+        yield from exponent_conflict("strength", self.strength, self.dtype, factor=STEEPEST)
 
     @property
     def cases(self) -> list[tuple[str, float]]:
@@ -75,25 +82,26 @@ class MeanField(Spec):
     def dataset(self, results: Mapping[str, Arrays]) -> "xarray.Dataset":
         import xarray
 
-        units = {"units": "dimensionless"}
+        resolution = {"degree": self.degree}
         measured = np.array([results[f"rates-{law}-beta{beta!r}"]["rate"] for law, beta in self.cases])
         predicted = np.array([predicted_rates(self, law, beta) for law, beta in self.cases])
         followed = results["density"]
         return xarray.Dataset(
             {
-                "rate": (("case", "mode"), measured, units),
-                "rate_predicted": (("case", "mode"), predicted, units),
-                "density": (("t", "node"), followed["density"], units | {"long_name": "density relative to uniform"}),
-                "density_mass": ("t", followed["mass"], units),
-                "density_tail": ("t", followed["tail"], units),
-                "node_x": (("node", "axis"), followed["nodes"], units),
+                "rate": (("case", "mode"), measured, about("growth rate, measured")),
+                "rate_predicted": (("case", "mode"), predicted, about("growth rate of the linear theory")),
+                "density": (("t", "node"), followed["density"], about("density relative to uniform") | resolution),
+                "density_mass": ("t", followed["mass"], about("mass of the density")),
+                "density_least": ("t", followed["least"], about("least density at the nodes")),
+                "density_tail": ("t", followed["tail"], about("part of the highest degree in the density")),
+                "node_x": (("node", "axis"), followed["nodes"], about("nodes of the quadrature")),
                 **self._convergence(results),
             },
             coords={
                 "case": [f"{law}, β = {beta:g}" for law, beta in self.cases],
-                "mode": ("mode", np.arange(1, self.modes + 1), units | {"long_name": "degree"}),
-                "t": ("t", np.linspace(0.0, self.T, self.records), units),
-                "series": list(self.quantities),
+                "mode": ("mode", np.arange(1, self.modes + 1), about("degree")),
+                "t": ("t", np.linspace(0.0, self.T, self.records), about("depth t")),
+                "series": [LABELS.get(name, name) for name in self.quantities],
             },
             attrs=self.about,
         )

@@ -14,7 +14,7 @@ from ..dynamics import AttentionFlow, DensityFlow
 from ..geometry import AbstractBasis, FourierModes, Sphere, SphericalHarmonics
 from ..integrate import solve
 from ..models import Heads
-from ..observables import Energy
+from ..observables import Energy, LeastDensity
 from ..transport import wasserstein
 from .equiangular import KINDS
 from .unit import Arrays
@@ -59,7 +59,8 @@ def predicted_rates(spec: "MeanField", law: str, beta: float) -> np.ndarray:
 def follow_density(spec: "MeanField") -> Arrays:
     """The density at the recorded times, and its coefficients and energy at the end.
 
-    `tail` is the length of the coefficients of the highest degree relative to all of them.
+    `least` is the least density at the nodes, negative where the basis does not resolve it, and `tail` the length of
+    the coefficients of the highest degree relative to all of them.
     """
     basis = _basis(spec)
     flow = _density_flow(spec, spec.flow_law, spec.flow_beta, basis)
@@ -67,7 +68,7 @@ def follow_density(spec: "MeanField") -> Arrays:
     start = basis.coefficients(jnp.exp(spec.strength * (x[:, 0] + x[:, 0] * x[:, 1])))
     start = start / start[0]
     ts = np.linspace(0.0, spec.T, spec.records)
-    followed = solve(flow, start, ts, observe={"energy": Energy()})
+    followed = solve(flow, start, ts, observe={"energy": Energy(), "least": LeastDensity()})
     assert followed.states is not None
     states = np.asarray(followed.states)
     size = np.linalg.norm(states, axis=1)
@@ -77,6 +78,7 @@ def follow_density(spec: "MeanField") -> Arrays:
         "energy": np.asarray(followed.observed["energy"])[-1],
         "density": states @ np.asarray(basis.values).T,
         "mass": states[:, 0],
+        "least": np.asarray(followed.observed["least"]),
         "tail": np.linalg.norm(states[:, basis.degrees == spec.degree], axis=1) / size,
         "nodes": np.asarray(basis.nodes),
     }

@@ -78,7 +78,7 @@ class MinimisingMovements(Spec):
                 "series": [f"distance from the flow: {LABELS[kind]}" for kind in self.weights],
                 "level": np.arange(len(self.counts)),
                 "draw": np.arange(self.draws),
-                "tau": ("tau", list(self.long_steps), UNITS),
+                "tau": ("tau", list(self.long_steps), UNITS | {"long_name": "step τ"}),
                 "step": np.arange(max(self.counts) + 1),
             },
             attrs=self.about,

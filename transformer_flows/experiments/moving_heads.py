@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from .moving_heads_data import moving_heads_dataset
 from .moving_heads_solve import solve_chunk
-from .spec import Spec, at_least, got, one_of, option, positive, steps_in
+from .spec import MOST_STEPS, Spec, at_least, got, one_of, option, positive, steps_in
 from .unit import Arrays, Unit
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class MovingHeads(Spec):
 
     def conflicts(self) -> Iterator[str]:
         steps = steps_in(self.T, self.dt)
-        if steps is None:
+        if self.T / self.dt > MOST_STEPS:
+            yield f"dt: {got(self.dt, f'at least {self.T / MOST_STEPS:g}, which makes {MOST_STEPS:g} steps')}"
+        elif steps is None:
             yield f"dt: {got(self.dt, f'a number of which T={self.T} is a whole multiple')}"
         elif steps % self.record_every:
             yield f"record_every: {got(self.record_every, f'a divisor of the {steps} steps')}"

@@ -24,7 +24,7 @@ CURVES = {
     "diameter": "largest geodesic distance of two tokens",
 }
 ACCUMULATED = {
-    "balance_energy_change": "E(t) - E(0)",
+    "balance_energy_change": "E(t) − E(0)",
     "balance_weight_drift": "energy change by the drift of the weights",
     "balance_ito": "Itô term",
     "balance_martingale": "martingale",
@@ -59,8 +59,8 @@ def moving_heads_dataset(spec: "MovingHeads", pieces: Mapping[tuple[int, int], S
         coords={
             "heads": list(spec.heads),
             "path": np.arange(spec.paths),
-            "t": ("t", ts, UNITS),
-            "frame_t": ("frame_t", times(spec, frame_records(spec)), UNITS),
+            "t": ("t", ts, _about("depth t")),
+            "frame_t": ("frame_t", times(spec, frame_records(spec)), _about("depth t")),
             "token": np.arange(spec.n),
             "axis": np.arange(spec.d),
         },
@@ -73,7 +73,7 @@ def _settled(spec: "MovingHeads", ts: np.ndarray, slope: np.ndarray) -> tuple[di
     late = ts >= spec.settle * (1 - 1e-9)  # times are k·dt with its rounding
     mean = slope[:, :, late].mean(axis=-1)
     law = fit_power_law(np.array(spec.heads), mean, spec.seed)
-    variable = (("heads", "path"), mean, _about(f"mean of G² over t >= {spec.settle:g}"))
+    variable = (("heads", "path"), mean, _about(f"mean of G² over t ≥ {spec.settle:g}"))
     return {"mean_slope": variable}, {
         "power_prefactor": law.prefactor,
         "power_exponent": law.exponent,

@@ -79,7 +79,10 @@ class OmegaLimit(Spec):
         about = {"long_name": "whether the evolution of the weights is integrable"}
         return xarray.Dataset(
             variables | {"weights_integrable": ("case", integrable.astype(float), units | about)},
-            coords={"case": [CASES[case] for case in self.cases], "t": ("t", self.times(), units)},
+            coords={
+                "case": [CASES[case] for case in self.cases],
+                "t": ("t", self.times(), units | {"long_name": "depth t"}),
+            },
             attrs=self.about | {"tolerance": self.tolerance, "window": self.window},
         )
 

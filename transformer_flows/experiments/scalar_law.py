@@ -10,9 +10,12 @@ Law = Callable[[float], float]
 
 
 def follow(rate: Law, start: float, ts: np.ndarray) -> np.ndarray:
-    """ρ at the times `ts`, for ρ' = rate(ρ) and ρ(ts[0]) = start."""
+    """ρ at the times `ts`, for ρ' = rate(ρ) and ρ(ts[0]) = start; NaN from where the solver gives up."""
     rtol, atol = _tolerances()
-    return solve_ivp(lambda t, y: [rate(y[0])], (ts[0], ts[-1]), [start], "DOP853", ts, rtol=rtol, atol=atol).y[0]
+    found = solve_ivp(lambda t, y: [rate(y[0])], (ts[0], ts[-1]), [start], "DOP853", ts, rtol=rtol, atol=atol).y
+    rho = np.full(len(ts), np.nan)
+    rho[: found.shape[-1]] = found[0] if len(found) else np.nan
+    return rho
 
 
 def hitting_time(rate: Law, start: float, level: float) -> float:

@@ -34,6 +34,8 @@ class Rule(NamedTuple):
     holds: Callable[[Any], bool]
 
 
+MOST_STEPS = 10**8  # that a solve takes
+
 positive = Rule("greater than 0", lambda value: value > 0)
 
 
@@ -143,7 +145,9 @@ def steps_in(length: float, step: float) -> int | None:
 def step_conflict(name: str, step: float, T: float, records: int) -> Iterator[str]:
     """A message if the times between `records` equally spaced records on [0, T] are no multiples of the step."""
     between = T / (records - 1)
-    if steps_in(between, step) is None:
+    if T / step > MOST_STEPS:
+        yield f"{name}: {got(step, f'at least {T / MOST_STEPS:g}, which makes {MOST_STEPS:g} steps')}"
+    elif steps_in(between, step) is None:
         yield f"{name}: {got(step, f'a whole part of the {between:g} between two records')}"
 
 

@@ -19,6 +19,7 @@ from ..geometry import Sphere
 from ..integrate import Tsit5, solve
 from ..paths import AbstractPath
 from ..transport import wasserstein
+from .limits import rounding_conflict
 from .moving_weights import KINDS, LABELS, dimension_conflict, draw_heads, fold, moving_weights
 from .spec import Spec, at_least, one_of, option, positive, step_conflict
 from .unit import Arrays, Unit
@@ -63,6 +64,7 @@ class Stability(Spec):
     def conflicts(self) -> Iterator[str]:
         yield from dimension_conflict(self.d, self.weights)
         yield from step_conflict("step", self.step, self.T, self.records)
+        yield from rounding_conflict("sizes", self.sizes, self.dtype)
 
     @property
     def cases(self) -> list[tuple[str, str]]:
@@ -87,8 +89,8 @@ class Stability(Spec):
             {name: (dims[name], stacked[name], units | {"long_name": LONG_NAMES[name]}) for name in dims},
             coords={
                 "case": [f"{sign}, {LABELS[weights]}" for sign, weights in self.cases],
-                "perturbation": ("perturbation", list(self.sizes), units),
-                "t": ("t", self.times(), units),
+                "perturbation": ("perturbation", list(self.sizes), units | {"long_name": "size of the perturbation"}),
+                "t": ("t", self.times(), units | {"long_name": "depth t"}),
             },
             attrs=self.about,
         )
@@ -124,8 +126,11 @@ def _measure(spec: Stability, sign: str, kind: str) -> Arrays:
 
 @eqx.filter_jit
 def distances(xs: Float[Array, "t n d"], ys: Float[Array, "t n d"], manifold: Sphere) -> Times:
-    """W_2 of the two clouds at every time."""
-    return jax.lax.map(lambda pair: wasserstein(pair[0], pair[1], manifold), (xs, ys))
+    """W_2 of the two clouds at every time; NaN where a solve ended early."""
+    reached = jnp.all(jnp.isfinite(xs) & jnp.isfinite(ys), axis=(1, 2))
+    xs, ys = (jnp.where(reached[:, None, None], clouds, clouds[0]) for clouds in (xs, ys))
+    apart = jax.lax.map(lambda pair: wasserstein(pair[0], pair[1], manifold), (xs, ys))
+    return jnp.where(reached, apart, jnp.nan)
 
 
 def norm_exponent(weights: AbstractPath, ts: Times) -> np.ndarray:

@@ -82,7 +82,11 @@ class TwoFlows(Spec):
         }
         return xarray.Dataset(
             {name: (("flow", "heads", "t"), curves[name], units | {"long_name": CURVES[name]}) for name in CURVES},
-            coords={"flow": list(self.flows), "heads": list(self.heads), "t": ("t", self.times(), units)},
+            coords={
+                "flow": list(self.flows),
+                "heads": list(self.heads),
+                "t": ("t", self.times(), units | {"long_name": "depth t"}),
+            },
             attrs=self.about | {"weights": LABELS[self.weights]},
         )
 

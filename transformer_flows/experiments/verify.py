@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from . import (
+    claims_common_noise_density as _common_noise_density,
     claims_mean_field as _mean_field,
     claims_moving_heads as _moving_heads,
     claims_scalar_laws as _scalar_laws,
@@ -22,7 +23,7 @@ from .claims import CLAIMS, Claim, ClaimCheck
 from .spec import SpecError, known_names
 
 # Imported for their effect: each module registers its claims.
-SUBJECTS = (_scalar_laws, _moving_heads, _two_flows, _transport, _stability, _mean_field)
+SUBJECTS = (_scalar_laws, _moving_heads, _two_flows, _transport, _stability, _mean_field, _common_noise_density)
 WORKERS = 2
 STYLES = {"holds": "green", "contradicted": "bold yellow", "fails": "bold red"}
 

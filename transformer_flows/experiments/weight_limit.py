@@ -22,6 +22,7 @@ PERTURBATIONS = {
     "weight_decay": "weight decay ε",
     "subsampling": "subsampling K heads",
 }
+LEVELS = {"initial_noise": "size of the noise ε", "weight_decay": "rate of the decay ε", "subsampling": "heads kept K"}
 POWERS = {"initial_noise": 1.0, "weight_decay": 1.0, "subsampling": -0.5}
 
 
@@ -92,7 +93,7 @@ class WeightLimit(Spec):
         names = [f"{QUANTITIES[quantity]}: {PERTURBATIONS[perturbation]}" for quantity, perturbation in series]
         expected = [POWERS[perturbation] for _, perturbation in series]
         return xarray.Dataset(
-            scaling_variables(error, levels, laws, expected, "size of the perturbation: ε, or K heads"),
+            scaling_variables(error, levels, laws, expected, [LEVELS[perturbation] for _, perturbation in series]),
             coords={"series": names, "level": np.arange(shape[1]), "draw": np.arange(self.draws)},
             attrs=self.about,
         )

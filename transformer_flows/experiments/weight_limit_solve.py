@@ -107,5 +107,6 @@ def _test_energies(flow: AttentionFlow, ts: Times, clouds: Float[Array, "m n d"]
 def _gaps(limit: dict[str, Array], other: dict[str, Array], sphere: Sphere) -> dict[str, float]:
     """Suprema over the recorded times (and test measures) of what the perturbation changes."""
     apart = distances(limit["distance"], other["distance"], sphere)
-    changes = {name: np.asarray(other[name]) - np.asarray(limit[name]) for name in ("energy", "test_energy")}
+    with np.errstate(invalid="ignore"):  # energies beyond the largest float are inf, and their difference NaN
+        changes = {name: np.asarray(other[name]) - np.asarray(limit[name]) for name in ("energy", "test_energy")}
     return {name: float(np.abs(change).max()) for name, change in (changes | {"distance": np.asarray(apart)}).items()}

@@ -1,7 +1,7 @@
 """The Wasserstein distance weighted by the heads: between its bounds, and converging in slices (arXiv:2605.18870)."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import equinox as eqx
@@ -14,6 +14,7 @@ from ..dynamics import AttentionFlow
 from ..geometry import Sphere
 from ..models import TiedHeads
 from ..transport import weighted_distance
+from .limits import exponent_conflict
 from .moving_weights import draw_heads, fold
 from .power_law import fit_power_law
 from .scaling import UNITS, scaling_variables
@@ -51,6 +52,10 @@ class WeightedMetric(Spec):
     slices: tuple[int, ...] = option((4, 8, 16, 32), at_least(2))
     norm_of_slices: float = option(1.0, positive)  # at which the error is measured
     draws: int = option(4, at_least(1))
+
+    def conflicts(self) -> Iterator[str]:
+        yield from exponent_conflict("norms", self.norms, self.dtype)
+        yield from exponent_conflict("norm_of_slices", self.norm_of_slices, self.dtype)
 
     def units(self) -> list[Unit]:
         return [

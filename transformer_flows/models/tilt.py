@@ -4,6 +4,8 @@ With Z_h(x_i)/n the mass of head h at token i, these are the objects of spec sec
 mobility, effective mobility, interaction energy and the gradient of its first variation.
 """
 
+import math
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +35,12 @@ class Tilt(eqx.Module):
     @property
     def effective_mobility(self) -> Float[Array, "n"]:
         """Harmonic mean of the head mobilities, b̂(x) = (∫ m_μ(x,θ)^{-1} dΘ(θ))^{-1}."""
-        return 1.0 / jnp.mean(jnp.exp(-self.log_mass), axis=0)
+        return jnp.exp(self.log_effective_mobility)
+
+    @property
+    def log_effective_mobility(self) -> Float[Array, "n"]:
+        """log b̂(x), finite where b̂ overflows or is 0 to rounding."""
+        return log_harmonic_mean(self.log_mass)
 
     @property
     def energy(self) -> Scalar:
@@ -50,6 +57,22 @@ class Tilt(eqx.Module):
     def integrate(self, f: Float[Array, "n"]) -> Scalar:
         """∫ f dμ."""
         return jnp.sum(self.token_weights * f)
+
+
+def log_harmonic_mean(log_mass: Float[Array, "h n"]) -> Float[Array, "n"]:
+    """Logarithm of the heads' harmonic mean."""
+    return math.log(log_mass.shape[0]) - logsumexp(-log_mass, axis=0)
+
+
+def times_exp(f: Float[Array, "*#batch"], log: Float[Array, "*#batch"]) -> Float[Array, "*batch"]:
+    """f e^log, which may be representable where e^log is not; where it is not either, ±inf or 0, and 0 for f = 0.
+
+    e^{log/2} kept within the range of floats takes every f from one end of it to the other.
+    """
+    floats = jnp.finfo(f.dtype)
+    # short of the ends, which the exponential of a rounded logarithm may pass
+    half = jnp.exp(jnp.clip(log / 2, math.log(1.1 * float(floats.tiny)), math.log(0.9 * float(floats.max))))
+    return f * half * half
 
 
 def pair_products(x: Float[Array, "*batch d"]) -> Float[Array, "*batch q"]:

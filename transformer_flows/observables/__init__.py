@@ -12,6 +12,12 @@ from .energy import (
     Slope as Slope,
 )
 from .gap_energy import GapEnergy as GapEnergy
-from .spread import Diameter as Diameter, OrderParameter as OrderParameter, PairwiseCosine as PairwiseCosine
+from .least_density import LeastDensity as LeastDensity
+from .spread import (
+    Diameter as Diameter,
+    NematicOrder as NematicOrder,
+    OrderParameter as OrderParameter,
+    PairwiseCosine as PairwiseCosine,
+)
 from .stationarity import settling_time as settling_time
 from .time_integral import TimeIntegral as TimeIntegral

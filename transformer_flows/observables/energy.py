@@ -5,7 +5,7 @@ from jaxtyping import Array
 
 from .._types import Scalar, ScalarLike
 from ..dynamics import AbstractMeasureFlow
-from ..models import AbstractHeads, Tilt, apply_heads
+from ..models import AbstractHeads, Tilt, apply_heads, times_exp
 from ._observable import AbstractObservable, refuse_other_flow
 
 
@@ -39,22 +39,24 @@ class Slope(AbstractObservable[AbstractMeasureFlow]):
     def __call__(self, t: ScalarLike, x: Array, flow: AbstractMeasureFlow) -> Scalar:
         refuse_other_flow(self, flow)
         tilt = flow.tilt(flow.heads(t, x), flow.measure(x))
-        return tilt.integrate(tilt.effective_mobility * jnp.sum(flow.velocity(t, x) ** 2, axis=-1))
+        square = jnp.sum(flow.velocity(t, x) ** 2, axis=-1)
+        return tilt.integrate(times_exp(square, tilt.log_effective_mobility))
 
 
 class EnergySlope(AbstractObservable[AbstractMeasureFlow]):
     """The energy's squared slope in W_{m,2}, ∫ |∇δE/δμ|²/b̂ dμ, a scalar.
 
-    It bounds the dissipation of every flow, S² ≤ G²·slope², and equals both for `MobilityFlow`. Source:
-    arXiv:2605.18870, the slope of its energy-dissipation identity.
+    It bounds the dissipation of every flow, S² ≤ G²·slope², and equals both for `MobilityFlow`. Finite where mobilities
+    overflow but it does not. Source: arXiv:2605.18870, the slope of its energy-dissipation identity.
     """
 
     def __call__(self, t: ScalarLike, x: Array, flow: AbstractMeasureFlow) -> Scalar:
         refuse_other_flow(self, flow)
         heads, measure = flow.heads(t, x), flow.measure(x)
         tilt = flow.tilt(heads, measure)
-        gradient = flow.energy_gradient(heads, measure, tilt)
-        return tilt.integrate(jnp.sum(gradient**2, axis=-1) / tilt.effective_mobility)
+        gradient, log_scale = flow.scaled_energy_gradient(heads, measure, tilt)
+        log_weight = 2 * log_scale - tilt.log_effective_mobility
+        return tilt.integrate(times_exp(jnp.sum(gradient**2, axis=-1), log_weight))
 
 
 class Action(AbstractObservable[AbstractMeasureFlow]):

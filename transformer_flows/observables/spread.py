@@ -1,4 +1,4 @@
-"""How spread out the tokens are: order parameter, diameter, pairwise cosines."""
+"""How spread out the tokens are: order parameters, diameter, pairwise cosines."""
 
 from collections.abc import Sequence
 
@@ -24,6 +24,17 @@ class OrderParameter(AbstractObservable[AbstractFlow]):
         square = jnp.sum(mean**2)
         positive = square > 0
         return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0).astype(x.dtype)
+
+
+class NematicOrder(AbstractObservable[AbstractFlow]):
+    """Largest eigenvalue of the second moment (1/n) Σ_i x_i x_iᵀ, a scalar: 1 exactly where tokens on the sphere lie on
+    one axis, as one cluster does, or two antipodal ones; 1/d for isotropic clouds."""
+
+    def __call__(self, t: ScalarLike, x: Tokens, flow: AbstractFlow) -> Scalar:
+        exists = exists_in(x, flow)
+        there = jnp.where(exists[:, None], x, 0)
+        second = jnp.matmul(there.T, there, precision="highest") / jnp.sum(exists).astype(x.dtype)
+        return jnp.linalg.eigvalsh(second)[-1]
 
 
 class Diameter(AbstractObservable[AbstractFlow]):

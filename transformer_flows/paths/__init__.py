@@ -9,4 +9,5 @@ from .ornstein_uhlenbeck import OrnsteinUhlenbeck as OrnsteinUhlenbeck, Ornstein
 from .oscillating import Oscillating as Oscillating, phase_locked as phase_locked, phase_spread as phase_spread
 from .piecewise_constant import PiecewiseConstant as PiecewiseConstant
 from .prescribed import Prescribed as Prescribed
+from .random_heads import RandomHeads as RandomHeads
 from .variation import Variation as Variation, variation as variation

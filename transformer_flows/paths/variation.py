@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PyTree
 
 from .._types import Knots, Scalar, TimesLike
 from ._knots import knots
-from ._path import AbstractPath
+from ._path import AbstractPath, AbstractProcess
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)
 BLOCKS = 8
@@ -28,7 +28,7 @@ class Variation(NamedTuple):
         return bool(np.isfinite(self.total + self.tail))
 
 
-def variation(path: AbstractPath, ts: TimesLike) -> Variation:
+def variation(path: AbstractPath | AbstractProcess, ts: TimesLike) -> Variation:
     """Length of `path` from ts[0] to ts[-1], |Θ'| being the root of the sum of squares over all its arrays.
 
     Smooth parts by Gauss' rule on every interval of `ts` (take them fine: where |Θ'| meets 0 the rule is of first
@@ -41,8 +41,11 @@ def variation(path: AbstractPath, ts: TimesLike) -> Variation:
     a decay too slow to be seen by ts[-1] counts as none, and oscillations should be short against the times. A path
     with a grid is judged in the same way, by the decay up to ts[-1], although it stands still after its last knot.
 
-    Works on the host. Raises `ValueError` for times that are not finite or do not increase strictly.
+    Works on the host. Raises `ValueError` for times that are not finite or do not increase strictly, and for a process
+    that is not drawn.
     """
+    if isinstance(path, AbstractProcess):
+        raise ValueError(f"path must be drawn; got a {type(path).__name__} that is not. Draw it: path.sample(key, ts).")
     ts = np.asarray(knots(ts, "ts", least=2))
     smooth = eqx.filter_eval_shape(path.derivative, ts[0]) is not None
     ends = _with_knots(path, ts if smooth or path.grid is None else ts[[0, -1]])

@@ -24,8 +24,16 @@ if TYPE_CHECKING:
     from .equiangular import plot_equiangular as plot_equiangular, plot_hitting_times as plot_hitting_times
     from .gallery import DRAWINGS as DRAWINGS, Drawing as Drawing, figures as figures
     from .interactive import interactive_tokens as interactive_tokens
+    from .layers import (
+        plot_cosines as plot_cosines,
+        plot_order as plot_order,
+        plot_synchronisation as plot_synchronisation,
+    )
+    from .limits import plot_limits as plot_limits
     from .mean_field import plot_density as plot_density, plot_growth_rates as plot_growth_rates
     from .movements import plot_movements as plot_movements
+    from .noise import plot_noise_rates as plot_noise_rates
+    from .noisy_density import plot_noisy_density as plot_noisy_density
     from .page import write_report as write_report
     from .scaling import plot_scaling as plot_scaling
     from .settling import plot_settling as plot_settling
@@ -51,10 +59,16 @@ _HOME = {
     "Drawing": "gallery",
     "figures": "gallery",
     "interactive_tokens": "interactive",
+    "plot_cosines": "layers",
+    "plot_limits": "limits",
+    "plot_noise_rates": "noise",
+    "plot_order": "layers",
+    "plot_synchronisation": "layers",
     "plot_density": "mean_field",
     "plot_growth_rates": "mean_field",
     "write_report": "page",
     "plot_movements": "movements",
+    "plot_noisy_density": "noisy_density",
     "plot_scaling": "scaling",
     "plot_settling": "settling",
     "plot_snapshots": "snapshots",

@@ -13,8 +13,8 @@ Moving heads, dimensions in this order:
 Equiangular tokens: `cosine`, `cosine_predicted` (law, beta, t); `hitting_time`, `hitting_time_predicted` (law, beta).
 Clustering diagram: `clustered` (d, beta, t); `clustering_time_predicted` (d, beta).
 Convergence: `scaling_error` (series, level, draw); the levels are the coordinate `level`, or the variable
-`scaling_level` (series, level), with the attribute `long_name`; `scaling_power`, `scaling_power_low`,
-`scaling_power_high`, `scaling_prefactor`, `scaling_power_expected` (series).
+`scaling_level` (series, level), with the attribute `long_name`, or names of their own `scaling_level_name` (series);
+`scaling_power`, `scaling_power_low`, `scaling_power_high`, `scaling_prefactor`, `scaling_power_expected` (series).
 
 Two flows: `flow_slope`, `flow_dissipation`, `flow_energy_slope`, `flow_action`, `flow_energy`, `flow_balance_residual`,
 `flow_identity_residual` (flow, heads, t).
@@ -22,6 +22,15 @@ Stability: `growth`, `growth_rate` (case, perturbation, t); `growth_bound`, `gro
 `permutation_gap` (case).
 Long time: `settling_slope`, `settling_energy_slope` (case, t); `settling_time`, `limit_slope`, `weight_variation`,
 `weight_variation_tail`, `weights_integrable` (case).
+Mean field: `rate`, `rate_predicted` (case, mode); `density` (t, node), relative to the uniform measure, at `node_x`
+(node, axis); `density_mass`, `density_least`, `density_tail` (t). On one path of common noise: `noisy_density`
+(t, angle), `noisy_tokens` (t, bin), relative to the uniform measure; attribute `n` of the latter: how many tokens.
+Deep networks: `gap`, `cosine` (case, draw, t); `cosine_share` (case, record, bin); `kernel`, `kernel_slope`,
+`lyapunov`, `pair_rate`, `gap_rate_bound`, `gap_rate`, `step_size` (case), with `activation`, `d`, `bias`, `attention`
+along `case`; `order`, `nematic_order` (activation, draw, t) and `end` (activation, token, axis).
+Limits of networks: `limits` (depth, width).
+Common noise: `exponent` (draw_long, index); `token_correlation`, `pair_cosine`, `noise_gap` (draw, t), with
+`…_predicted`, `pair_cosine_law` (quantile, t), `noise_gap_bound` (t); `pair_distance` (t).
 
 All are optional. Values that a run did not reach are NaN.
 """
@@ -36,9 +45,8 @@ DEPTH = "depth $t$ (dimensionless)"
 
 
 def values(data: xr.Dataset, name: str, *dims: str) -> Float[np.ndarray, "..."]:
-    """Return variable `name` as a floating array with the dimensions in the order `dims`."""
-    array = data[name].transpose(*dims).to_numpy()
-    return array if np.issubdtype(array.dtype, np.floating) else array.astype(float)
+    """Return variable `name` in double precision with the dimensions in the order `dims`."""
+    return data[name].transpose(*dims).to_numpy().astype(float)
 
 
 def curves(data: xr.Dataset, name: str) -> Float[np.ndarray, "heads path t"]:
@@ -75,14 +83,40 @@ def mean_over_paths(array: Float[np.ndarray, "*case path t"]) -> Float[np.ndarra
 def snapshot_frames(tokens: xr.DataArray) -> Int[np.ndarray, "k"]:
     """Return the indices of the frames nearest to the times in the attribute `snapshots`.
 
-    Without the attribute: four frames evenly spread, the first and the last among them.
+    Without times: four frames evenly spread, the first and the last among them.
     """
     times = tokens["frame_t"].to_numpy().astype(float)
     wanted = tokens.attrs.get("snapshots")
-    if wanted is None:
+    if wanted is None or not np.size(wanted):
         return np.unique(np.linspace(0, times.size - 1, min(4, times.size)).round().astype(int))
     nearest = [int(np.abs(times - time).argmin()) for time in np.atleast_1d(np.asarray(wanted, float))]
     return np.asarray(list(dict.fromkeys(nearest)), int)
+
+
+def settling(data: xr.Dataset) -> list[tuple[str, str]]:
+    """Return for each case the verdict on its settling and a remark, which may be empty.
+
+    That nothing settled says little where the record ends before the window does, or while G² is below the tolerance.
+    """
+    t, slopes = coordinate(data, "t"), values(data, "settling_slope", "case", "t")
+    window, tolerance = (float(data.attrs.get(name, np.nan)) for name in ("window", "tolerance"))
+    length = t[-1] - t[0] if t.size else 0.0
+    found = []
+    for settled, slope in zip(values(data, "settling_time", "case"), slopes, strict=True):
+        blank = np.flatnonzero(~np.isfinite(slope))
+        missed = np.flatnonzero(~(slope < tolerance))
+        if np.isfinite(settled):
+            found.append((f"settles at t = {settled:.4g}", ""))
+        elif blank.size:
+            found.append(("cannot tell", f"G² is not finite from t = {t[blank[0]]:.3g} on"))
+        elif length < window * (1 - 1e-6):
+            found.append(("record too short to tell", f"{length:.3g}, shorter than the window {window:.3g}"))
+        elif not missed.size or missed[-1] < t.size - 1:
+            since = t[missed[-1] + 1] if missed.size else t[0]
+            found.append(("record too short to tell", f"G² below the tolerance from t = {since:.3g} on"))
+        else:
+            found.append(("does not settle", ""))
+    return found
 
 
 def scaling_levels(data: xr.Dataset) -> Float[np.ndarray, "series level"]:
@@ -93,9 +127,12 @@ def scaling_levels(data: xr.Dataset) -> Float[np.ndarray, "series level"]:
     return np.broadcast_to(shared, (data.sizes["series"], shared.size))
 
 
-def scaling_long_name(data: xr.Dataset) -> str:
-    """Return what the levels are."""
-    return str(data["scaling_level" if "scaling_level" in data else "level"].attrs.get("long_name", "level"))
+def scaling_level_names(data: xr.Dataset) -> list[str]:
+    """Return for every series what its levels are."""
+    if "scaling_level_name" in data:
+        return [str(name) for name in data["scaling_level_name"].to_numpy()]
+    shared = data["scaling_level" if "scaling_level" in data else "level"].attrs.get("long_name", "level")
+    return [str(shared)] * data.sizes["series"]
 
 
 def scaling_powers(data: xr.Dataset) -> list[Float[np.ndarray, "series"]]:

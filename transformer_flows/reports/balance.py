@@ -90,7 +90,8 @@ def _draw_residuals(
 
 def rms(paths: Float[np.ndarray, "path t"]) -> Float[np.ndarray, "t"]:
     """Return the root mean square over the finite paths."""
-    return np.sqrt(mean_over_paths(paths**2))
+    with np.errstate(over="ignore"):  # a square beyond the floats is inf, which no axis shows
+        return np.sqrt(mean_over_paths(paths**2))
 
 
 def _dot(t: Float[np.ndarray, "t"]) -> str:

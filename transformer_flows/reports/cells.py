@@ -8,6 +8,8 @@ Block = tuple[list[str], list[tuple[str, tuple[str, ...]]]]  # names of columns;
 
 def number(value: float, digits: int = 4) -> str:
     """Return a short text; a dash for a missing value."""
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
     return f"{value:.{digits}g}" if np.isfinite(value) else "–"
 
 
@@ -18,5 +20,6 @@ def with_spread(sample: Float[np.ndarray, "path"]) -> str:
         return "–"
     text = number(float(finite.mean()))
     if finite.size > 1:
-        text += f" ± {number(float(finite.std(ddof=1)), 2)}"
+        with np.errstate(over="ignore"):
+            text += f" ± {number(float(finite.std(ddof=1)), 2)}"
     return text if finite.size == sample.size else f"{text} ({finite.size} of {sample.size} paths)"

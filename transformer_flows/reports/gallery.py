@@ -11,8 +11,12 @@ from .bound import plot_bound
 from .diagram import plot_diagram
 from .distances import plot_distances
 from .equiangular import plot_equiangular, plot_hitting_times
+from .layers import plot_cosines, plot_order, plot_synchronisation
+from .limits import plot_limits
 from .mean_field import plot_density, plot_growth_rates
 from .movements import plot_movements
+from .noise import plot_noise_rates
+from .noisy_density import plot_noisy_density
 from .scaling import plot_scaling
 from .settling import plot_settling
 from .snapshots import plot_snapshots
@@ -124,6 +128,13 @@ DRAWINGS = (
         needs=("density", "node_x"),
     ),
     Drawing(
+        "noisy_density",
+        plot_noisy_density,
+        "The density of infinitely many tokens on one path of the common noise, and the histogram of finitely many on "
+        "the same path, relative to the uniform measure.",
+        needs=("noisy_density", "noisy_tokens"),
+    ),
+    Drawing(
         "scaling",
         plot_scaling,
         "Errors against the level: dots for single draws, diamonds for their mean, lines for the fitted powers.",
@@ -146,8 +157,42 @@ DRAWINGS = (
         "bound",
         plot_bound,
         "Distance of two clouds under the same weights relative to its start, with the bound exp ∫C dt (dashed; cut "
-        "off where it leaves the figure), and the exponents of both.",
+        "off where it leaves the figure, and a remark where that is at once), and the exponents of both.",
         needs=("growth", "growth_bound"),
+    ),
+    Drawing(
+        "synchronisation",
+        plot_synchronisation,
+        "Gap energy of tokens over the layers of a transformer with random MLPs; it is zero exactly at one cluster.",
+        needs=("gap", "gap_rate"),
+    ),
+    Drawing(
+        "cosines",
+        plot_cosines,
+        "How the cosines of all pairs of tokens are distributed after the last layer. Mass at 1 alone is one cluster, "
+        "at 1 and −1 two antipodal ones.",
+        needs=("cosine_share",),
+    ),
+    Drawing(
+        "order",
+        plot_order,
+        "Length of the mean token (solid; 1 at one cluster) and largest eigenvalue of the second moment (dashed; 1 "
+        "where all tokens lie on one axis) over depth, one line per draw, with the tokens of the first one at the end.",
+        needs=("order", "nematic_order"),
+    ),
+    Drawing(
+        "noise_rates",
+        plot_noise_rates,
+        "Tokens under common noise alone against the predictions of its kernel. The law of the cosine of two tokens is "
+        "that of a scalar equation (black); the mean gap energy stays below its bound.",
+        needs=("exponent", "pair_cosine_law", "noise_gap"),
+    ),
+    Drawing(
+        "limits",
+        plot_limits,
+        "Squared error of a network of L layers and width m against the limit of both, on the same noise path. Each "
+        "limit alone leaves the error of the other.",
+        needs=("limits",),
     ),
     Drawing(
         "settling",

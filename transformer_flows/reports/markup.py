@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .table import Summary, number
+from .cells import Block, number
+from .table import Summary
 
 GOOD = {"true", "pass", "passed", "holds", "confirmed", "agrees", "ok"}
 WARNED = {"contradicted"}
@@ -14,13 +15,19 @@ BAD = {"false", "fail", "failed", "fails", "refuted", "disagrees"}
 
 
 def summary_table(summary: Summary) -> str:
-    """Return the summary; a remark where the run has none."""
-    if not summary.rows:
+    """Return the summary, a table per block; a remark where the run has none."""
+    if not summary.blocks:
         return '<p class="notes">This run has no quantities to summarise.</p>'
-    head = "<th></th>" + "".join(f'<th class="number">{escape(column)}</th>' for column in summary.columns)
-    rows = [_row(label, [f'<td class="number">{escape(cell)}</td>' for cell in cells]) for label, cells in summary.rows]
     notes = "".join(f'<p class="notes">{escape(note)}</p>' for note in summary.notes)
-    return _table(head, rows) + notes
+    return "\n".join(map(_block, summary.blocks)) + notes
+
+
+def _block(block: Block) -> str:
+    columns, rows = block
+    head = "<th></th>" + "".join(f'<th class="number">{escape(column)}</th>' for column in columns)
+    return _table(
+        head, [_row(label, [f'<td class="number">{escape(cell)}</td>' for cell in cells]) for label, cells in rows]
+    )
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -49,7 +56,7 @@ def _measured(claim: Mapping[str, Any]) -> str:
 
 def allowed(claim: Mapping[str, Any]) -> str:
     """Return where the measured value must lie; an end that is missing or infinite leaves an inequality."""
-    low, high = (text(claim.get(end)).replace("–", "") for end in ("low", "high"))
+    low, high = (text(claim.get(end)).strip("–−∞") for end in ("low", "high"))
     if low and high:
         return f"[{low}, {high}]"
     return f"≥ {low}" if low else f"≤ {high}" if high else ""

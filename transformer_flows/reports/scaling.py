@@ -5,8 +5,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .access import mean_over_paths, scaling_levels, scaling_long_name, scaling_powers, values
-from .style import blank, categorical, mark, positive, styled
+from .access import mean_over_paths, scaling_level_names, scaling_levels, scaling_powers, values
+from .style import blank, categorical, mark, positive, styled, typeset
 
 COLUMNS = 3
 WIDEST = 100.0  # ratio of the levels up to which each is written
@@ -22,7 +22,7 @@ def plot_scaling(data: xr.Dataset) -> Figure:
     `scaling_power_expected`. A series is named "quantity: how it was varied"; those varied alike share a panel.
     """
     names = [str(name) for name in data["series"].to_numpy()]
-    panels: dict[str, list[int]] = {}
+    levels, panels = scaling_level_names(data), dict[str, list[int]]()
     for i, name in enumerate(names):
         panels.setdefault(name.partition(": ")[2], []).append(i)
     rows = -(-len(panels) // COLUMNS)
@@ -35,8 +35,8 @@ def plot_scaling(data: xr.Dataset) -> Figure:
         ax.set_xscale("log")
         ax.set_yscale("log")
         _label_levels(ax, scaling_levels(data)[members])
-        ax.set_title(title)
-        ax.set_xlabel(scaling_long_name(data))
+        ax.set_title(typeset(title))
+        ax.set_xlabel(typeset(" or ".join(dict.fromkeys(levels[i] for i in members))))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), alignment="left")
     for ax in axes[:, 0]:
         ax.set_ylabel(data["scaling_error"].attrs.get("long_name", "error"))
@@ -53,7 +53,7 @@ def _label_levels(ax: Axes, levels: np.ndarray) -> None:
 
 
 def _draw_series(ax: Axes, data: xr.Dataset, i: int, name: str, colour: str) -> None:
-    levels = scaling_levels(data)[i]
+    levels = positive(scaling_levels(data)[i])
     errors = values(data, "scaling_error", "series", "level", "draw")[i]
     drawn = errors[:, np.isfinite(errors).any(axis=0)]
     if drawn.shape[1] > 1:
@@ -61,10 +61,11 @@ def _draw_series(ax: Axes, data: xr.Dataset, i: int, name: str, colour: str) -> 
         ax.plot(where, positive(drawn).ravel(), linestyle="none", marker="o", markersize=3, color=colour, alpha=0.3)
     mean = positive(mean_over_paths(errors[..., None])[:, 0])
     power, low, high, prefactor, expected = (numbers[i] for numbers in scaling_powers(data))
-    label = name
+    label = typeset(name)
     if np.isfinite(power):
         interval = f" [{low:.2f}, {high:.2f}]" if np.isfinite([low, high]).all() else ""
         theory = f", expected {expected:g}" if np.isfinite(expected) else ""
-        label = f"{name}\npower {power:.2f}{interval}{theory}"
-        ax.plot(levels, prefactor * levels**power, color=colour, linewidth=1.4, zorder=1)
+        label = f"{label}\npower {power:.2f}{interval}{theory}"
+        with np.errstate(over="ignore"):
+            ax.plot(levels, positive(prefactor * levels**power), color=colour, linewidth=1.4, zorder=1)
     ax.plot(levels, mean, linestyle="none", marker="D", markersize=5, color=colour, label=label)

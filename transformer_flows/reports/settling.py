@@ -5,7 +5,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .access import DEPTH, coordinate, values
+from .access import DEPTH, coordinate, settling, values
 from .style import CATEGORICAL, MUTED, blank, note, positive, styled
 
 
@@ -30,19 +30,23 @@ def plot_settling(data: xr.Dataset) -> Figure:
 
 def _draw(ax: Axes, data: xr.Dataset, i: int) -> None:
     t = coordinate(data, "t")
-    curves = {"settling_slope": "$G^2$", "settling_energy_slope": "slope²"}
-    for (name, label), colour in zip(curves.items(), CATEGORICAL, strict=False):
+    # the second dashed and narrow on the first: under one head, and under equal ones, the two agree
+    curves = {"settling_slope": ("$G^2$", "-", 2.6), "settling_energy_slope": ("slope²", (0, (4, 2)), 1.4)}
+    for (name, (label, dash, width)), colour in zip(curves.items(), CATEGORICAL, strict=False):
         if name in data:
-            ax.plot(t, positive(values(data, name, "case", "t")[i]), color=colour, linewidth=1.5, label=label)
+            curve = positive(values(data, name, "case", "t")[i])
+            ax.plot(t, curve, color=colour, linestyle=dash, linewidth=width, label=label)
     tolerance = float(data.attrs.get("tolerance", np.nan))
-    if np.isfinite(tolerance):
+    if np.isfinite(positive(np.array(tolerance))):
         ax.axhline(tolerance, color=MUTED, linestyle=":", linewidth=1.2, label="tolerance")
     settled = values(data, "settling_time", "case")[i]
     if np.isfinite(settled):
         ax.axvline(settled, color=CATEGORICAL[2], linewidth=1.2, label="settled")
-    remark = f"settles at t = {settled:.3g}" if np.isfinite(settled) else "does not settle"
+    verdict, why = settling(data)[i]
     limit = values(data, "limit_slope", "case")[i] if "limit_slope" in data else np.nan
-    note(ax, remark + (f"; slope² under the limit {limit:.2g}" if np.isfinite(limit) else ""))
+    lines = [f"{verdict}: {why}" if why else verdict]
+    lines += [f"slope² under the limit {limit:.2g}"] if np.isfinite(limit) else []
+    note(ax, "\n".join(lines))
     ax.set_yscale("log")
     if t.size > 1:
         ax.set_xlim(t[0], t[-1])

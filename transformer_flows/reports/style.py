@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec
 
@@ -22,6 +23,8 @@ RULE = "#e4e7eb"
 # Okabe and Ito's palette without yellow, which is lost on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SEQUENTIAL = "viridis"
+# of a value on a log axis: matplotlib's ticks go beyond it by up to twice its length, and must be floats
+LEAST, MOST = 1e-80, 1e80
 LEAST_WIDTH = 3.4  # of a figure in inches, for its title
 
 STYLE: dict[Any, Any] = {
@@ -67,12 +70,20 @@ def context() -> Iterator[None]:
 
 
 def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Run a plot function inside `context`, so that global settings are neither used nor changed."""
+    """Run a plot function inside `context`, so that global settings are neither used nor changed.
+
+    Where nothing on a log axis can be shown, it says so: matplotlib would refuse to draw the axis.
+    """
 
     @functools.wraps(plot)
     def run(*args: P.args, **kwargs: P.kwargs) -> Figure:
         with context():
-            return plot(*args, **kwargs)
+            figure = plot(*args, **kwargs)
+            for ax in figure.axes:
+                if ax.get_yscale() == "log" and not ax.get_ylim()[0] > 0:
+                    ax.set_ylim(0.1, 10.0)
+                    ax.text(0.5, 0.5, "no values to show", transform=ax.transAxes, ha="center", color=MUTED)
+            return figure
 
     return run
 
@@ -124,10 +135,19 @@ def sequential(count: int, high: float = 0.88) -> list[str]:
     return [to_hex(colour) for colour in mpl.colormaps[SEQUENTIAL](np.linspace(0.0, high, count))]
 
 
+MATHS = {"W₂": "W_2", "G²": "G^2", "ε": r"\varepsilon", "τ": r"\tau", "β": r"\beta", "Λ": r"\Lambda"}
+SYMBOLS = re.compile(f"{'|'.join(MATHS)}|\\b[HKn]\\b")  # single letters as words of their own
+
+
+def typeset(text: str) -> str:
+    """Return a text of a record with its symbols as formulas, as figures write them; it must hold no formula yet."""
+    return SYMBOLS.sub(lambda match: f"${MATHS.get(match[0], match[0])}$", text)
+
+
 def positive(array: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Return the values that a log axis can show, NaN elsewhere."""
     with np.errstate(invalid="ignore"):
-        return np.where(array > 0, array, np.nan)
+        return np.where((array > LEAST) & (array < MOST), array, np.nan)
 
 
 PALE = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}

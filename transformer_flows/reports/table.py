@@ -1,4 +1,4 @@
-"""The summary of a run in numbers: a column per case, a row per quantity."""
+"""The summary of a run in numbers: tables one below the other, each with a column per case and a row per quantity."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,46 +6,59 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from .access import cases, coordinate, curves, values
 from .cells import Block, number, with_spread
-from .table_flows import distances, long_time, movements, scaling, stability, two_flows
+from .table_flows import distances, growth_rates, long_time, mean_field, movements, scaling, stability, two_flows
+from .table_layers import large_steps, long_layers, noise_rates, synchronisation
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Rows of text: a quantity and its value in each column; `notes` are facts about the run as a whole."""
+    """Blocks of text, each with cases of its own; `notes` are facts about the run as a whole."""
 
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    blocks: tuple[Block, ...]
     notes: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The cases of all blocks, in order."""
+        return tuple(column for columns, _ in self.blocks for column in columns)
+
+    @property
+    def rows(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The quantities of all blocks, in order: a label and the values in the columns of its block."""
+        return tuple(row for _, rows in self.blocks for row in rows)
 
 
 def summarise(data: xr.Dataset) -> Summary:
-    """Return the summary as text for any kind of output; what has other cases has columns of its own."""
-    makers = (_moving_heads, _equiangular, _diagram, two_flows, scaling, movements, distances, stability, long_time)
-    blocks = [block for block in (make(data) for make in makers) if block[1]]
-    columns = tuple(column for names, _ in blocks for column in names)
-    rows, before = [], 0
-    for names, block in blocks:
-        after = len(columns) - before - len(names)
-        rows += [(label, ("",) * before + cells + ("",) * after) for label, cells in block]
-        before += len(names)
-    return Summary(columns, tuple(rows), tuple(_notes(data)))
+    """Return the summary as text for any kind of output; what has other cases has a block of its own."""
+    flows = (two_flows, scaling, movements, distances, stability, long_time, growth_rates, mean_field)
+    makers = (_moving_heads, _equiangular, _diagram, *flows, synchronisation, long_layers, noise_rates)
+    blocks = (make(data) for make in makers)
+    return Summary(tuple(block for block in blocks if block[1]), tuple(_notes(data)))
 
 
-def summary(data: xr.Dataset) -> Table:
-    """Return the summary as a rich table: `rich.print(summary(data))`."""
+def summary(data: xr.Dataset) -> Group:
+    """Return the summary as rich tables, one below the other: `rich.print(summary(data))`."""
     content = summarise(data)
+    tables = [_table(block) for block in content.blocks or [([], [])]]
     # Text, not str: square brackets in a title or an interval are not markup
-    table = Table(title=Text(str(data.attrs.get("title", ""))), caption=Text("\n".join(content.notes)))
-    table.add_column("quantity")
-    for column in content.columns:
+    tables[0].title = Text(str(data.attrs.get("title", "")))
+    tables[-1].caption = Text("\n".join(content.notes))
+    return Group(*tables)
+
+
+def _table(block: Block) -> Table:
+    columns, rows = block
+    table = Table("quantity")
+    for column in columns:
         table.add_column(Text(column), justify="right")
-    for label, cells in content.rows:
-        table.add_row(label, *cells)
+    for label, cells in rows:
+        table.add_row(Text(label), *map(Text, cells))
     return table
 
 
@@ -62,7 +75,8 @@ def _moving_heads(data: xr.Dataset) -> Block:
         if name in data and data.sizes["t"]:
             rows.append((label.format(t=number(coordinate(data, "t")[-1])), _spreads(curves(data, name)[..., -1])))
     for label, residual in _residuals(data):
-        rows.append((label, _largest(np.abs(residual))))
+        cells = zip(_largest(np.abs(residual)), residual, strict=True)
+        rows.append((label, tuple(cell + _finite_part(part) for cell, part in cells)))
     return cases(data, "heads", "H"), rows
 
 
@@ -89,6 +103,12 @@ def _residuals(data: xr.Dataset) -> Iterator[tuple[str, Float[np.ndarray, "heads
             yield "the same with the realised noise term", plain - curves(data, "balance_remainder")
 
 
+def _finite_part(values: Float[np.ndarray, "path t"]) -> str:
+    """Return a remark where a largest value is not that of the whole run."""
+    finite = np.isfinite(values)
+    return " (of the finite values)" if finite.any() and not finite.all() else ""
+
+
 def _equiangular(data: xr.Dataset) -> Block:
     rows = []
     if {"cosine", "cosine_predicted"} <= set(data.data_vars):
@@ -107,7 +127,8 @@ _LBT = ("law", "beta", "t")
 
 def _largest(gap: Float[np.ndarray, "law *rest"]) -> tuple[str, ...]:
     finite = np.where(np.isfinite(gap), gap, -np.inf).reshape(len(gap), -1)
-    return tuple(number(float(value), 3) for value in finite.max(axis=1, initial=-np.inf))
+    largest = finite.max(axis=1, initial=-np.inf)
+    return tuple(number(float(value), 3) if np.isfinite(value) else number(np.nan) for value in largest)
 
 
 def _diagram(data: xr.Dataset) -> Block:
@@ -119,6 +140,7 @@ def _diagram(data: xr.Dataset) -> Block:
 
 
 def _notes(data: xr.Dataset) -> Iterator[str]:
+    yield from large_steps(data)
     if data.sizes.get("path", 1) > 1:
         yield "± is the standard deviation over the paths"
     if np.isfinite(data.attrs.get("power_exponent", np.nan)):

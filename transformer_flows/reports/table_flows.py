@@ -1,9 +1,9 @@
-"""Blocks of the summary: two flows, convergence, proximal steps, distances, stability and long time."""
+"""Blocks of the summary: two flows, convergence, proximal steps, distances, stability, long time, mean field."""
 
 import numpy as np
 import xarray as xr
 
-from .access import cases, coordinate, present, scaling_levels, scaling_powers, values
+from .access import cases, coordinate, present, scaling_levels, scaling_powers, settling, values
 from .cells import Block, number
 
 FLOW_ROWS = {
@@ -107,16 +107,46 @@ def long_time(data: xr.Dataset) -> Block:
     rows = [(f"G² at t = {t}", _cells(values(data, "settling_slope", "case", "t")[:, -1], 3))]
     if "settling_energy_slope" in data:
         rows.append((f"slope² at t = {t}", _cells(values(data, "settling_energy_slope", "case", "t")[:, -1], 3)))
+    rows.append(("settling", tuple(verdict for verdict, _ in settling(data))))
     labels = {
-        "settling_time": "settling time",
         "limit_slope": "slope² under the limit of the heads",
         "weight_variation": "path length of the weights (per root of H)",
     }
     rows += [(labels[name], _cells(values(data, name, "case"))) for name in present(data, labels)]
     if "weight_variation_tail" in data:
         tails = values(data, "weight_variation_tail", "case")
-        rows.append(("… still to come", tuple("∞" if np.isinf(tail) else number(float(tail), 2) for tail in tails)))
+        rows.append(("… still to come", _cells(tails, 2)))
     return [str(case) for case in data["case"].to_numpy()], rows
+
+
+def growth_rates(data: xr.Dataset) -> Block:
+    """Return a column per case: the growth rate of every mode, measured and predicted, and how far they are apart."""
+    if not {"rate", "rate_predicted"} <= set(data.data_vars):
+        return [], []
+    measured, predicted = values(data, "rate", "mode", "case"), values(data, "rate_predicted", "mode", "case")
+    name, rows = data["mode"].attrs.get("long_name", "mode"), []
+    for k, mode in enumerate(coordinate(data, "mode")):
+        rows.append((f"{name} {mode:g}: growth rate", _cells(measured[k])))
+        rows.append((f"{name} {mode:g}: predicted", _cells(predicted[k])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows.append(("largest relative error", _cells(np.abs(measured / predicted - 1).max(axis=0), 2)))
+    return [str(case) for case in data["case"].to_numpy()], rows
+
+
+def mean_field(data: xr.Dataset) -> Block:
+    """Return one column: how well the basis resolves the density, at the worst time."""
+    if not {"density_least", "density_tail"} <= set(data.data_vars):
+        return [], []
+    # fmin and fmax skip what is NaN, and say so by NaN where all is
+    least, tail = values(data, "density_least", "t"), values(data, "density_tail", "t")
+    rows = [
+        ("least density at the nodes (negative: not resolved)", (number(float(np.fmin.reduce(least)), 3),)),
+        ("largest part of the highest degree in the density", (number(float(np.fmax.reduce(tail)), 2),)),
+    ]
+    if "density_mass" in data:
+        change = float(np.fmax.reduce(np.abs(values(data, "density_mass", "t") - 1)))
+        rows.append(("largest change of the mass", (number(change, 2),)))
+    return ["density"], rows
 
 
 def _cells(table: np.ndarray, digits: int = 4) -> tuple[str, ...]:

@@ -53,8 +53,9 @@ def plot_two_flows(data: xr.Dataset) -> Figure:
         axes[-1, column].set_xlabel(DEPTH)
     for ax in axes[:2, -1]:
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), alignment="left")
-    for ax in axes[1::2, 0]:
-        ax.set_ylabel("|residual|")
+    for upper, lower in zip(axes[::2, 0], axes[1::2, 0], strict=True):
+        upper.set_ylabel("energy per depth")
+        lower.set_ylabel("|residual|")
     figure.suptitle("Two flows under the same weights")
     return figure
 

@@ -17,6 +17,13 @@ from .mean_field import (
     growth_rate_unnormalised as growth_rate_unnormalised,
     kernel_eigenvalue as kernel_eigenvalue,
 )
+from .own_noise import noisy_growth_rate as noisy_growth_rate, stationary_order as stationary_order
+from .pairs import (
+    correlation as correlation,
+    moment_exponent as moment_exponent,
+    pair_drift as pair_drift,
+    pair_variance as pair_variance,
+)
 from .stability import (
     gronwall_exponent as gronwall_exponent,
     gronwall_rate as gronwall_rate,
@@ -29,4 +36,8 @@ from .synchronisation import (
     lyapunov_exponents as lyapunov_exponents,
     pair_rate as pair_rate,
     smallest_bias as smallest_bias,
+)
+from .value_noise import (
+    value_noise_exponent_near_antipodes as value_noise_exponent_near_antipodes,
+    value_noise_exponent_near_coincidence as value_noise_exponent_near_coincidence,
 )

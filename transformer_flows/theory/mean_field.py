@@ -68,6 +68,7 @@ def _size(beta: Array) -> Array:
     return jnp.where(beta < 0, -beta, beta)
 
 
+@jax.jit
 def _log_over_power(beta: Array, l: ArrayLike, d: ArrayLike) -> Float[Array, "..."]:
     """log(e^{-|β|} λ_l/β^l), from an integral of positive terms: no digits are lost for small β or large l.
 
@@ -79,7 +80,8 @@ def _log_over_power(beta: Array, l: ArrayLike, d: ArrayLike) -> Float[Array, "..
     size, l, d = (part[None].astype(beta.dtype) for part in jnp.broadcast_arrays(_size(beta), l, d))
     p = 2 * l + d - 2
     nodes, weights = (
-        jnp.asarray(part, beta.dtype).reshape(-1, *(1,) * (size.ndim - 1)) for part in np.polynomial.legendre.leggauss(_NODES)
+        jnp.asarray(part, beta.dtype).reshape(-1, *(1,) * (size.ndim - 1))
+        for part in np.polynomial.legendre.leggauss(_NODES)
     )
     still, q = jax.lax.stop_gradient(size), p + 1
     root = jnp.hypot(q, 2 * still)
