@@ -16,6 +16,7 @@ from . import (
     claims_moving_heads as _moving_heads,
     claims_scalar_laws as _scalar_laws,
     claims_stability as _stability,
+    claims_synchronisation as _synchronisation,
     claims_transport as _transport,
     claims_two_flows as _two_flows,
 )
@@ -23,7 +24,16 @@ from .claims import CLAIMS, Claim, ClaimCheck
 from .spec import SpecError, known_names
 
 # Imported for their effect: each module registers its claims.
-SUBJECTS = (_scalar_laws, _moving_heads, _two_flows, _transport, _stability, _mean_field, _common_noise_density)
+SUBJECTS = (
+    _scalar_laws,
+    _moving_heads,
+    _two_flows,
+    _transport,
+    _stability,
+    _mean_field,
+    _synchronisation,
+    _common_noise_density,
+)
 WORKERS = 2
 STYLES = {"holds": "green", "contradicted": "bold yellow", "fails": "bold red"}
 

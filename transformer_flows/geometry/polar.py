@@ -20,9 +20,9 @@ class Polar(eqx.Module):
     radius: Float[Array, "n"]
 
     @property
-    def tokens(self) -> Tokens:
-        """r_k θ_k `(n, d)`."""
-        return self.radius[:, None] * self.theta
+    def tokens(self) -> Float[Array, "*batch n d"]:
+        """r_k θ_k `(n, d)`, with a leading axis of times for the states of a solution."""
+        return self.radius[..., None] * self.theta
 
 
 class PolarSpace(AbstractSpace):

@@ -9,7 +9,7 @@ from jaxtyping import Array, PyTree
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid, as_float
-from ..dynamics import AbstractFlow, AbstractHeadsFlow, CommonNoiseDensityFlow, DensityFlow, existing_tokens
+from ..dynamics import AbstractFlow, AbstractHeadsFlow, AbstractNoisyFlow, DensityFlow, existing_tokens
 from ..geometry import AbstractManifold, refuse_off_manifold
 from ..paths import AbstractPath
 
@@ -19,9 +19,9 @@ def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
 
     Tokens that do not exist (padding) may hold anything finite. Traced values are not checked.
     """
-    quiet = flow.quiet if isinstance(flow, CommonNoiseDensityFlow) else flow
-    if isinstance(quiet, DensityFlow):
-        quiet.check_start(x0)
+    flow = flow.quiet if isinstance(flow, AbstractNoisyFlow) else flow
+    if isinstance(flow, DensityFlow):
+        flow.check_start(x0)
     elif isinstance(x0, jax.Array):
         _check_tokens(flow, x0, existing_tokens(flow))
     else:
