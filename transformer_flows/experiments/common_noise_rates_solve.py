@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Fixed numbers that keep the draws of one seed apart.
 PAIR, LAW, GAP, SPECTRUM = range(4)
+# Steps of the scalar equation within one of the flow.
+FINER = 16
 
 
 def kernel_of(spec: "CommonNoiseRates") -> ActivationKernel:
@@ -40,8 +42,8 @@ def two_tokens(spec: "CommonNoiseRates") -> Arrays:
 
 
 def pair_law(spec: "CommonNoiseRates") -> Arrays:
-    """Samples `(sample, t)` of the scalar equation of the cosine, by Euler's method with the flow's own steps."""
-    kernel, h = kernel_of(spec), _step(spec)
+    """Samples `(sample, t)` of the scalar equation of the cosine, by Euler's method with short steps, as ρ = 1 needs."""
+    kernel, h, steps = kernel_of(spec), _step(spec) / FINER, spec.steps * FINER
 
     @jax.jit
     def follow(key: Array) -> Float[Array, "t s"]:
@@ -51,11 +53,11 @@ def pair_law(spec: "CommonNoiseRates") -> Arrays:
             return jnp.clip(rho + theory.pair_drift(kernel, rho) * h + spread * dw, -1, 1), None
 
         def record(rho: Float[Array, "s"], first: Array) -> tuple[Float[Array, "s"], Float[Array, "s"]]:
-            rho, _ = jax.lax.scan(step, rho, first + jnp.arange(spec.steps))
+            rho, _ = jax.lax.scan(step, rho, first + jnp.arange(steps))
             return rho, rho
 
         start = jnp.zeros(spec.samples)
-        _, later = jax.lax.scan(record, start, spec.steps * jnp.arange(spec.records - 1))
+        _, later = jax.lax.scan(record, start, steps * jnp.arange(spec.records - 1))
         return jnp.concatenate([start[None], later])
 
     return {"cosine": np.asarray(follow(jr.fold_in(jr.key(spec.seed), LAW))).T}
