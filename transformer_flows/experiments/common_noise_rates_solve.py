@@ -42,7 +42,7 @@ def two_tokens(spec: "CommonNoiseRates") -> Arrays:
 
 
 def pair_law(spec: "CommonNoiseRates") -> Arrays:
-    """Samples `(sample, t)` of the scalar equation of the cosine, by Euler's method with short steps, as ρ = 1 needs."""
+    """Samples `(sample, t)` of the cosine by its scalar equation: Euler's method with steps short enough near ρ = 1."""
     kernel, h, steps = kernel_of(spec), _step(spec) / FINER, spec.steps * FINER
 
     @jax.jit
