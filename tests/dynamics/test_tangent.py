@@ -65,9 +65,13 @@ def test_wrong_flows_and_frames_are_refused(key):
     noisy = tfl.CommonNoiseFlow(rest, field)
     with pytest.raises(ValueError, match="See NoisyTangentFlow"):
         tfl.TangentFlow(noisy)
+    gram = tfl.CommonNoiseFlow(rest, tfl.GaussianField(field.kernel, tfl.Gram(1)))
+    with pytest.raises(ValueError, match="take modes for its field"):
+        tfl.NoisyTangentFlow(gram)
     with pytest.raises(ValueError, match="moves something else"):
         tfl.TangentFlow(tfl.TangentFlow(rest))
     bundle = tfl.TangentFlow(rest).manifold
+    assert bundle.frame(key, sphere.uniform(key, 6), 12).vectors.shape == (12, 6, 3)  # one key for both will do
     with pytest.raises(ValueError, match="tangent directions of the tokens; got 3"):
         bundle.frame(jr.fold_in(key, 1), sphere.uniform(key, 1), 3)
     with pytest.raises(ValueError, match="x must lie on Sphere"):

@@ -238,3 +238,17 @@ def test_steps_and_noise_that_do_not_fit_are_refused(key):
         tfl.CommonNoiseFlow(REST, FIELD)
     with pytest.raises(ValueError, match="beta must be one positive finite number"):
         tfl.GapEnergy(0.0)
+
+
+def test_noise_that_is_coarser_than_the_steps_is_refused(key):
+    x0 = SPHERE.uniform(key, 2)
+    coarse = tfl.CommonNoiseFlow(tfl.RestFlow(SPHERE), FIELD, noise=tfl.Brownian(FIELD.like, unit=0.5, depth=0))
+    for flow in (coarse, coarse.to_ito()):
+        with pytest.raises(ValueError, match=r"is a line within every 0\.5 of its clock, but the steps are 0\.02"):
+            solved(flow, key, x0)
+    fine = tfl.CommonNoiseFlow(tfl.RestFlow(SPHERE), FIELD, noise=tfl.Brownian(FIELD.like, unit=0.64, depth=5))
+    assert solved(fine, key, x0).status == "successful"
+    with pytest.raises(ValueError, match=r"tokens of shape \(n, 3\) with n >= 1; got shape \(3,\)"):
+        solved(REST, key, x0[0])
+    with pytest.raises(ValueError, match=r"dt must be one positive finite number; got -0\.1"):
+        tfl.solve_ensemble(REST, x0, TS, jr.split(key, 2), dt=-0.1)

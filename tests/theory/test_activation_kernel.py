@@ -169,3 +169,26 @@ def test_wrong_arguments():
         with pytest.raises(ValueError, match=words):
             ActivationKernel(*arguments)
     assert tfl.theory.ActivationKernel is ActivationKernel
+
+
+@pytest.mark.parametrize("phi", [jnp.tanh, jax.nn.relu, jax.nn.silu])
+@pytest.mark.parametrize("bias", [0.0, 0.1])
+def test_the_rate_of_the_energy_is_the_same_in_single_precision(phi, bias):
+    """Near one cluster the two sides of F cancel; the first form of it gave clean wrong fractions there."""
+    double, single = (
+        ActivationKernel(phi, 5, *(jnp.asarray(v, dtype) for v in (0.2, bias, bias)))
+        for dtype in ("float64", "float32")
+    )
+    rate = dissipation_rate(single, jnp.float32(1.0))
+    np.testing.assert_allclose(rate, dissipation_rate(double, 1.0), atol=2e-4)
+    for gap in (0.0, 1e-7, 1e-5, 1e-3, 0.1):
+        u = 1 - jnp.asarray(gap, "float32")
+        np.testing.assert_allclose(
+            energy_decay(single, jnp.float32(1.0), u), energy_decay(double, 1.0, u.astype(float)), atol=2e-3
+        )
+
+
+def test_the_energy_decays_at_the_pair_rate_at_one_cluster():
+    kernel = ActivationKernel(jnp.tanh, 5, 0.2)
+    np.testing.assert_allclose(energy_decay(kernel, 1.0, 1.0), -pair_rate(kernel), rtol=1e-12)
+    np.testing.assert_allclose(dissipation_rate(kernel, 1.0), pair_rate(kernel), rtol=1e-9)

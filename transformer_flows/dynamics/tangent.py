@@ -14,7 +14,9 @@ from ._noisy_flow import AbstractNoisyFlow, AbstractStratonovichFlow
 
 
 class TangentFlow(AbstractFlow):
-    """x' = f(t, x), v' = Df(t, x)v for every vector v of a `Frame`; start from `manifold.frame(key, x0, count)`.
+    """x' = f(t, x), v' = Df(t, x)v for every vector v of a `Frame`.
+
+    Start from a frame of the flow's own manifold, `tangent.manifold.frame(key, x0, count)`.
 
     The vectors are made orthonormal after every step, so `growth`/t tends to the largest `count` Lyapunov exponents of
     the tokens together (Benettin et al., Meccanica 15 (1980)). Raises `ValueError` for a flow with noise, for which
@@ -48,6 +50,8 @@ class NoisyTangentFlow(AbstractStratonovichFlow):
     def __init__(self, flow: AbstractStratonovichFlow):
         if not isinstance(flow, AbstractStratonovichFlow):
             raise ValueError(f"flow must be a Stratonovich flow such as CommonNoiseFlow; got {type(flow).__name__}.")
+        if flow.only_ito:
+            raise ValueError("flow has noise that depends on the tokens by a Gram factor: take modes for its field.")
         self.flow = flow
         _ = self.manifold
 

@@ -53,7 +53,9 @@ class FrameBundle(AbstractSpace):
         if size(count, "count", 1) > x.size:
             raise ValueError(f"count must be at most the number of coordinates, {x.size}; got {count}.")
         none = jnp.zeros(count, x.dtype)
-        frame = self.retract(Frame(x, jr.normal(key, (count, *x.shape), x.dtype), none))
+        # folded, since a key that has drawn the tokens too would give vectors along them
+        vectors = jr.normal(jr.fold_in(key, count), (count, *x.shape), x.dtype)
+        frame = self.retract(Frame(x, vectors, none))
         lost = concrete(frame.growth)
         if lost is not None and not (lost > 0.5 * math.log(jnp.finfo(x.dtype).eps)).all():
             raise ValueError(f"count must be at most the number of tangent directions of the tokens; got {count}.")

@@ -54,6 +54,8 @@ def _regular(ts: Any, dt: Any) -> tuple[np.ndarray, np.ndarray]:
             "outside jit (or with numpy), or omit dt for adaptive steps."
         )
     span, step = span.astype(float), float(step)
+    if not (np.isfinite(step) and step > 0):
+        raise ValueError(f"dt must be one positive finite number; got {step:g}.")
     count = (span[-1] - span[0]) / step
     if count > _MOST_STEPS:
         raise ValueError(f"dt must give at most {_MOST_STEPS:g} steps; got {step:g}, which gives {count:.3g}.")

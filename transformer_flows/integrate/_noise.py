@@ -76,8 +76,13 @@ def refuse_steps_within_knots(flow: AbstractNoisyFlow, clock: Clock | None) -> N
     if clock is None:
         raise ValueError(f"{name} moves by noise, which takes fixed steps: pass dt, or omit rtol and atol.")
     assert isinstance(flow.noise, AbstractPath)
-    times, knots = concrete(clock.end), concrete(flow.noise.grid)
-    if not isinstance(flow, AbstractItoFlow) or times is None or knots is None or knots.size < 2:
+    if isinstance(flow, AbstractItoFlow):
+        _refuse_ends_off_knots(name, concrete(clock.end), concrete(flow.noise.grid))
+    _refuse_steps_within_cells(flow, clock)
+
+
+def _refuse_ends_off_knots(name: str, times: np.ndarray | None, knots: np.ndarray | None) -> None:
+    if times is None or knots is None or knots.size < 2:
         return
     nearest = knots[np.clip(np.searchsorted(knots, times), 1, None).clip(max=knots.size - 1)]
     before = knots[np.clip(np.searchsorted(knots, times) - 1, 0, None)]
@@ -86,4 +91,17 @@ def refuse_steps_within_knots(flow: AbstractNoisyFlow, clock: Clock | None) -> N
         raise ValueError(
             f"steps of {name} must end at knots of its noise; the one at {times[gap.argmax()]:g} does not. Draw the "
             "noise on the times of the steps: realise(flow, key, times)."
+        )
+
+
+def _refuse_steps_within_cells(flow: AbstractNoisyFlow, clock: Clock) -> None:
+    """Below the finest level of its clock a Brownian motion is a line, and its increments have not their law."""
+    cell, lengths = getattr(flow.noise, "cell", 0.0), concrete(clock.length)
+    if lengths is None or lengths.size < 2:
+        return
+    typical = float(np.median(lengths[1:]))
+    if typical < (1 - 1e-3) * cell:
+        raise ValueError(
+            f"the noise of {type(flow).__name__} is a line within every {cell:g} of its clock, but the steps are "
+            f"{typical:g}. Give it a smaller unit or a larger depth, such as Brownian(like, unit=1.0, depth=20)."
         )

@@ -19,23 +19,25 @@ def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
 
     Tokens that do not exist (padding) may hold anything finite. Traced values are not checked.
     """
+    several = isinstance(flow, AbstractHeadsFlow | AbstractNoisyFlow)
     flow = flow.quiet if isinstance(flow, AbstractNoisyFlow) else flow
     if isinstance(flow, DensityFlow):
         flow.check_start(x0)
     elif isinstance(x0, jax.Array):
-        _check_tokens(flow, x0, existing_tokens(flow))
+        _check_tokens(flow, x0, existing_tokens(flow), several)
     else:
         for leaf in jax.tree.leaves(x0):
             refuse_non_finite(leaf, "x0")
 
 
-def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None) -> None:
+def _check_tokens(flow: AbstractFlow, x0: Array, existing: Valid | None, several: bool) -> None:
+    """`several`: the flow moves tokens `(n, d)`, and not one point alone."""
     manifold = flow.manifold
     if not isinstance(manifold, AbstractManifold):
         raise ValueError(f"x0 must be a state of {type(flow).__name__}, not an array of shape {x0.shape}.")
-    one_point = x0.ndim == 1 and not isinstance(flow, AbstractHeadsFlow)
+    one_point = x0.ndim == 1 and not several
     if not (x0.ndim == 2 or one_point) or x0.shape[-1] != manifold.d or x0.shape[0] == 0:
-        one = "" if isinstance(flow, AbstractHeadsFlow) else f", or one point, ({manifold.d},)"
+        one = "" if several else f", or one point, ({manifold.d},)"
         raise ValueError(f"x0 must be tokens of shape (n, {manifold.d}) with n >= 1{one}; got shape {x0.shape}.")
     if existing is not None and existing.shape != x0.shape[:1]:
         raise ValueError(f"the padding mask has shape {existing.shape}, but x0 has {x0.shape[0]} tokens.")

@@ -41,18 +41,23 @@ class Brownian(AbstractProcess):
         unit = regular_step(ts) if self.unit is None else self.unit
         noise = gauss_markov(key, self.like, ts, rate=jnp.zeros(()), unit=unit, depth=self.depth)
         rest = eqx.filter(self.like, _is_float, inverse=True)
-        return BrownianPath(ts, symmetrised(eqx.combine(noise, rest)))
+        return BrownianPath(ts, symmetrised(eqx.combine(noise, rest)), cell=unit / 2**self.depth)
 
 
 class BrownianPath(AbstractPath):
-    """A drawn Brownian motion: its `values` at the knots `grid`, `(s, ...)`, joined by lines."""
+    """A drawn Brownian motion: its `values` at the knots `grid`, `(s, ...)`, joined by lines.
+
+    Within a `cell` of its clock the motion is a line too, whatever the knots.
+    """
 
     grid: Knots
     values: PyTree
+    cell: float = eqx.field(static=True)
 
-    def __init__(self, grid: Knots, values: PyTree):
+    def __init__(self, grid: Knots, values: PyTree, *, cell: float = 0.0):
         self.grid = grid
         self.values = values
+        self.cell = cell
 
     @property
     def jumps(self) -> None:

@@ -38,7 +38,7 @@ def dissipation_rate(kernel: ActivationKernel, beta: ArrayLike) -> Scalar:
     """
     beta = as_float(beta)
     # angles: the points crowd at u = 1, where F may be approached like a square root
-    theta = jnp.linspace(1e-3, np.pi, _GRID, dtype=beta.dtype)
+    theta = jnp.linspace(0, np.pi, _GRID, dtype=beta.dtype)
     for _ in range(_ZOOMS):
         values = energy_decay(kernel, beta, jnp.cos(theta))
         lowest = jnp.argmin(values)
@@ -49,19 +49,23 @@ def dissipation_rate(kernel: ActivationKernel, beta: ArrayLike) -> Scalar:
 
 
 def energy_decay(kernel: ActivationKernel, beta: ArrayLike, u: ArrayLike) -> Float[Array, "..."]:
-    """F(u) = βe^{βu} G(u)/(e^β − e^{βu}), the relative decay of the gap energy of a pair at cosine u < 1.
+    """F(u) = βe^{βu} G(u)/(e^β − e^{βu}), the relative decay of the gap energy of a pair at cosine u <= 1.
 
-    G = k(u)(d−2+u²−βu(1−u²)) + k(1)(β(1−u²)−(d−1)u). At β = 0 the factor is its limit 1/(1−u).
+    G = k(u)(d−2+u²−βu(1−u²)) + k(1)(β(1−u²)−(d−1)u), which is
+    (1−u)[k(1)(d−2−u+β(1−u²)) − κ(d−2+u²−βu(1−u²))] with the slope κ = (k(1)−k(u))/(1−u): no digits are lost near
+    u = 1, where F is −λ̄. At β = 0 the first factor is its limit 1/(1−u).
     """
     beta, u = as_float(beta), as_float(u)
-    d, gap = kernel.d, 1 - u
+    d, gap, top = kernel.d, 1 - u, kernel(jnp.ones((), u.dtype))
     square = gap * (1 + u)
-    near = kernel(1.0) * (beta * square - (d - 1) * u)
-    g = kernel(u) * (d - 2 + u * u - beta * u * square) + near
+    # k'((1+u)/2) for cosines so close that the difference of two values of k is rounding
+    close = gap < jnp.finfo(u.dtype).eps ** (1 / 3)
+    chord = (top - kernel(u)) / jnp.where(close, 1, gap)
+    slope = jnp.where(close, kernel.derivative(1 - gap / 2), chord)
+    g = top * (d - 2 - u + beta * square) - slope * (d - 2 + u * u - beta * u * square)
     x = beta * gap
     small = jnp.abs(x) < 1e-6
-    ratio = jnp.where(small, 1 - x / 2, x / jnp.expm1(jnp.where(small, 1, x)))
-    return g * ratio / gap
+    return g * jnp.where(small, 1 - x / 2, x / jnp.expm1(jnp.where(small, 1, x)))
 
 
 def is_dissipative(kernel: ActivationKernel, beta: ArrayLike, epsilon: ArrayLike = 0.0) -> Bool[Array, ""]:

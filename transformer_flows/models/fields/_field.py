@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, PyTree
 
+from ..._checks import refuse_other_type
 from ..._types import Tokens
 
 
@@ -57,6 +58,7 @@ class SumOfFields(AbstractField):
     second: AbstractField
 
     def __init__(self, first: AbstractField, second: AbstractField):
+        refuse_other_type(second, "second", AbstractField, "a random field such as IdiosyncraticField")
         if first.d != second.d:
             raise ValueError(f"fields in R^{first.d} and in R^{second.d} have no sum.")
         self.first = first
