@@ -15,6 +15,7 @@ from ..models import GaussianField
 from ..paths import realise
 from ..theory import ActivationKernel
 from ..transport import wasserstein
+from .moving_weights import fold
 from .power_law import fit_power_law
 from .random_layers import ACTIVATIONS, attention_of
 from .scaling import scaling_variables
@@ -83,7 +84,7 @@ def proved_power(d: int) -> float:
 
 def distances(spec: Chaos, d: int, draw: int) -> Arrays:
     """sup over the records of W_2² to the large cloud, for every n."""
-    key = jr.fold_in(jr.fold_in(jr.key(spec.seed), d), draw)
+    key = fold(spec.seed, d, draw)
     of_start, of_noise = jr.split(key)
     kernel = ActivationKernel(ACTIVATIONS[spec.activation], d, spec.weight, spec.bias**2, spec.bias**2)
     flow = CommonNoiseFlow(attention_of(d, spec.beta, 1.0), GaussianField(kernel))

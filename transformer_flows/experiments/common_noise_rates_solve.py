@@ -15,6 +15,7 @@ from ..integrate import solve_ensemble
 from ..models import GaussianField
 from ..observables import GapEnergy
 from ..theory import ActivationKernel
+from .moving_weights import fold
 from .random_layers import ACTIVATIONS, seeds
 from .unit import Arrays
 
@@ -60,7 +61,7 @@ def pair_law(spec: "CommonNoiseRates") -> Arrays:
         _, later = jax.lax.scan(record, start, steps * jnp.arange(spec.records - 1))
         return jnp.concatenate([start[None], later])
 
-    return {"cosine": np.asarray(follow(jr.fold_in(jr.key(spec.seed), LAW))).T}
+    return {"cosine": np.asarray(follow(fold(spec.seed, LAW))).T}
 
 
 def gap_energies(spec: "CommonNoiseRates") -> Arrays:
@@ -77,7 +78,7 @@ def gap_energies(spec: "CommonNoiseRates") -> Arrays:
 def exponents(spec: "CommonNoiseRates") -> Arrays:
     """Growth rates `(draw, i)` of the volumes' factors over the long depth."""
     flow = NoisyTangentFlow(_flow(spec))
-    of_start, of_frame = jr.split(jr.fold_in(jr.key(spec.seed), SPECTRUM))
+    of_start, of_frame = jr.split(fold(spec.seed, SPECTRUM))
     x0 = Sphere(spec.d).uniform(of_start, 1).astype(spec.dtype)
     frame = flow.manifold.frame(of_frame, x0, spec.d - 1)
     steps = max(round(spec.long / _step(spec)), 1)
@@ -92,7 +93,7 @@ def _flow(spec: "CommonNoiseRates") -> CommonNoiseFlow:
 
 
 def _keys(spec: "CommonNoiseRates", which: int) -> Array:
-    return jr.split(jr.fold_in(jr.key(spec.seed), which), spec.draws)
+    return jr.split(fold(spec.seed, which), spec.draws)
 
 
 def _step(spec: "CommonNoiseRates") -> float:
