@@ -71,6 +71,30 @@ def test_wrong_ensembles_are_refused():
         tfl.solve_ensemble(tfl.AttentionFlow(SPHERE, START), bad, TS, in_axes=(None, 0))
 
 
+def test_an_ensemble_is_compiled_once():
+    """Other keys and weights run the program there is; knots are part of it, as are paths shared by the members."""
+    traces = []
+
+    class Counter(tfl.AbstractObservable):
+        def __call__(self, t, x, flow):
+            traces.append(0)
+            return jnp.zeros(())
+
+    shared = tfl.Interpolated(TS[::4], jax.tree.map(lambda leaf: jnp.stack([leaf] * 6), START))
+    field = tfl.GaussianField(tfl.theory.ActivationKernel(jnp.tanh, 3, 0.3), tfl.Harmonics(2))
+    flow = tfl.CommonNoiseFlow(tfl.AttentionFlow(SPHERE, shared), field)
+    ts, observe = TS[::5], {"counter": Counter()}
+    run = lambda flow, seed: tfl.solve_ensemble(flow, X0, ts, jr.split(jr.key(seed), 2), dt=0.05, observe=observe)
+    first = run(flow, 0)
+    counted = len(traces)
+    assert counted > 0
+    other = run(jax.tree.map(lambda leaf: 1.0 * leaf if eqx.is_array(leaf) else leaf, flow), 1)
+    assert len(traces) == counted
+    assert not np.allclose(first.states, other.states)
+    under_jit = jax.jit(lambda keys: tfl.solve_ensemble(flow, X0, ts, keys, dt=0.05).states)
+    np.testing.assert_allclose(under_jit(jr.split(jr.key(1), 2)), other.states, atol=1e-12)
+
+
 def test_a_seeded_flow_runs_under_the_users_own_jit_and_vmap():
     """The knots of a path that is an argument of jit are traced; the solve is the same."""
     drawn = tfl.realise(NOISY, jr.key(0), TS)

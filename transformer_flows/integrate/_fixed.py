@@ -59,7 +59,8 @@ def fixed_steps(
         def rest(carry: _Carry):
             return carry, _blank(like, now.slots.size)
 
-        return jax.lax.cond(carry.status == 0, advance, rest, carry)
+        empty = (now.length == 0) & (now.slots == len(ts)).all()
+        return jax.lax.cond((carry.status == 0) & ~empty, advance, rest, carry)
 
     @jax.checkpoint
     def block(carry: _Carry, now: Clock) -> tuple[_Carry, Any]:
