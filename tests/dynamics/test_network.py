@@ -104,7 +104,9 @@ def test_gradient_equals_finite_differences(key):
 
 
 def test_an_overflow_is_a_status(key):
-    net = tfl.Network(network().flow, tfl.RandomMLP(4, lambda x: jnp.exp(1e3 * x), 3, 1.0), layers=4, horizon=1.0)
+    with pytest.warns(UserWarning, match="overflows"):  # the kernel, which the network does not use
+        mlp = tfl.RandomMLP(4, lambda x: jnp.exp(1e3 * x), 3, 1.0)
+    net = tfl.Network(network().flow, mlp, layers=4, horizon=1.0)
     run = tfl.run_layers(net, tokens(), key, observe={"energy": tfl.Energy()})
     assert run.status == "non_finite" and run.end_time < 1.0
     assert np.isnan(run.observed["energy"][-1]) and np.isfinite(run.observed["energy"][0])
@@ -126,3 +128,7 @@ def test_wrong_arguments(key):
         tfl.run_layers(network(), tokens(), key, last=7)
     with pytest.raises(ValueError, match="entry by entry"):
         tfl.RandomMLP(2, lambda x: x[..., :1], 3, 1.0)
+    with pytest.raises(ValueError, match="softmax makes"):
+        tfl.RandomMLP(2, jax.nn.softmax, 3, 1.0)
+    with pytest.raises(ValueError, match="log makes NaN"):
+        tfl.RandomMLP(2, jnp.log, 3, 1.0)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jaxtyping import Array, Bool
 
 import transformer_flows as tfl
 
@@ -104,10 +105,20 @@ def test_a_token_that_reaches_the_origin_ends_the_solve():
     np.testing.assert_allclose(solution.states.radius[1], 0.1, atol=1e-12)
 
 
-def test_tokens_that_do_not_exist_neither_move_nor_grow(key):
+class Absent(tfl.AbstractMask):
+    """Tokens that do not exist, though they may see the others."""
+
+    existing: Bool[Array, "n"]
+
+    def __call__(self, query, key):
+        return self.existing[key]
+
+
+@pytest.mark.parametrize("mask", [tfl.Padding, Absent])
+def test_tokens_that_do_not_exist_neither_move_nor_grow(mask, key):
     theta = SPHERE.uniform(key, 4)
     bare = normalised("peri")
-    padded = normalised("peri", mask=tfl.Padding(jnp.arange(4) < 3))
+    padded = normalised("peri", mask=mask(jnp.arange(4) < 3))
     found = eqx.filter_jit(padded)(0.0, padded.manifold.state(theta))
     alone = eqx.filter_jit(bare)(0.0, bare.manifold.state(theta[:3]))
     np.testing.assert_allclose(found.theta[:3], alone.theta, atol=1e-14)

@@ -119,7 +119,24 @@ def test_what_is_no_law_of_a_layer_is_refused(key):
     law = tfl.RandomHeads(tfl.Heads(ZEROS, ZEROS), value=1.0)
     with pytest.raises(ValueError, match="value must not be negative"):
         tfl.RandomHeads(tfl.Heads(ZEROS, ZEROS), value=-1.0)
+    with pytest.raises(ValueError, match=r"got heads in R\^3 and Sphere\(4\)"):
+        tfl.AttentionFlow(tfl.Sphere(4), law)
     with pytest.raises(ValueError, match="Brownian not drawn yet"):
         network(tfl.Brownian(tfl.Heads(ZEROS, ZEROS)))
-    with pytest.raises(ValueError, match="the weights are a RandomHeads not drawn yet"):
+    with pytest.raises(
+        ValueError, match=r"RandomHeads not drawn yet: take realise\(flow, key, ts\), or network.flow_of"
+    ):
         tfl.run_layers(network(law), SPHERE.uniform(key, 2), key, observe={"energy": tfl.Energy()})
+
+
+def test_energies_of_recorded_states_under_the_heads_of_a_layer(key):
+    """As the message for observables in a run says."""
+    net = network(tfl.RandomHeads(tfl.Heads(ZEROS, ZEROS), score=1.0, value=1.0))
+    states = tfl.run_layers(net, SPHERE.uniform(key, 4), key).states
+    energies = jax.vmap(lambda layer, x: tfl.Energy()(net.depth(layer), x, net.flow_of(key, layer)))(
+        jnp.arange(7), states
+    )
+    scores = np.stack([net.flow_of(key, layer).weights.value.score for layer in range(7)])
+    x = np.asarray(states)
+    wanted = 0.5 * np.exp(np.einsum("lia,lhba,ljb->lhij", x, scores, x)).mean(axis=(1, 2, 3))
+    np.testing.assert_allclose(energies, wanted, rtol=1e-12)

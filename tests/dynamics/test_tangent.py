@@ -34,6 +34,32 @@ def test_vectors_are_differences_of_flows(key):
     np.testing.assert_allclose(jnp.log(jnp.linalg.norm(images[0])), end.growth[0], atol=1e-8)
 
 
+def test_vectors_under_noise_are_differences_of_paths(key):
+    """On one path of the noise: the same frame from finite differences, with drift and noise of one size."""
+    sphere = tfl.Sphere(3)
+    kernel = theory.ActivationKernel(jnp.tanh, 3, 1.0, 0.1, 0.1)
+    flow = tfl.CommonNoiseFlow(
+        tfl.AttentionFlow(sphere, tfl.Heads.identity(3, beta=2.0)), tfl.GaussianField(kernel, tfl.Harmonics(3))
+    )
+    x0, ts = sphere.uniform(key, 3), jnp.linspace(0.0, 0.4, 5)
+    drawn = tfl.realise(flow, key, ts)
+    tangent = tfl.NoisyTangentFlow(drawn)
+    frame = tangent.manifold.frame(jr.fold_in(key, 1), x0, 2)
+    solution = tfl.solve(tangent, frame, ts)
+    end = jax.tree.map(lambda leaf: leaf[-1], solution.states)
+    final = jax.jit(lambda x: tfl.solve(drawn, x, ts).states[-1])
+    np.testing.assert_allclose(end.x, final(x0), atol=1e-14)
+    step = 1e-5
+    images = jnp.stack([(final(x0 + step * v) - final(x0 - step * v)) / (2 * step) for v in frame.vectors])
+    images, vectors = images.reshape(2, -1), end.vectors.reshape(2, -1)
+    np.testing.assert_allclose(images @ vectors.T @ vectors, images, atol=1e-8)
+    np.testing.assert_allclose(jnp.log(jnp.linalg.norm(images[0])), end.growth[0], atol=1e-8)
+    assert abs(float(end.growth[0] - tfl.solve(tangent.quiet, frame, ts, dt=0.1).states.growth[-1, 0])) > 0.01
+    # without its noise it is the linearised flow without noise, as observables see it
+    for quiet, drift in zip(*(jax.tree.leaves(f(0.1, frame)) for f in (tangent.quiet, tangent)), strict=True):
+        np.testing.assert_array_equal(quiet, drift)
+
+
 def test_exponents_of_a_cluster_under_attention(key):
     """At one cluster with B = βI, V = I tokens relax to their mean at rate 1, the mean stays: −1, 0."""
     sphere = tfl.Sphere(3)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jaxtyping import Array, Bool
 
 import transformer_flows as tfl
 from transformer_flows import theory
@@ -17,9 +18,8 @@ SPHERE = tfl.Sphere(D)
 TS = jnp.linspace(0.0, 1.0, 51)
 
 
-def value_noise(beta=1.0, strength=SIGMA, value=0.0, d=D, h=1, noise=None, **options):
-    eye = jnp.broadcast_to(jnp.eye(d), (h, d, d))
-    flow = tfl.AttentionFlow(tfl.Sphere(d), tfl.Heads(beta * eye, value * eye), **options)
+def value_noise(beta=1.0, strength=SIGMA, value=0.0, noise=None, **options):
+    flow = tfl.AttentionFlow(SPHERE, tfl.Heads(beta * jnp.eye(D), value * jnp.eye(D)), **options)
     return tfl.ValueNoiseFlow(flow, strength, noise=noise)
 
 
@@ -29,14 +29,16 @@ def averages(x, beta):
 
 
 def test_a_step_is_its_definition(key):
-    """Two heads with values: x + (P m v − ½(d−1)σ²|m|²x)h + σ P dW m, brought back to the sphere."""
-    ts = jnp.array([0.0, 0.1])
-    flow = tfl.realise(value_noise(strength=0.7, value=0.4, h=2), key, ts)
+    """Two different heads: x + (P Σ v m_h/2 − ½(d−1)σ²|m|²x)h + σ P dW m with m = Σ m_h/2, back on the sphere."""
+    ts, eye = jnp.array([0.0, 0.1]), jnp.eye(D)
+    heads = tfl.Heads(jnp.stack([eye, 0.3 * eye]), jnp.stack([0.4 * eye, -0.9 * eye]))
+    flow = tfl.realise(tfl.ValueNoiseFlow(tfl.AttentionFlow(SPHERE, heads), 0.7), key, ts)
     x0 = SPHERE.uniform(key, 4)
     x, dw = np.asarray(x0), np.asarray(flow.noise.values[1] - flow.noise.values[0])
-    m = averages(x, 1.0)
+    of_heads = averages(x, 1.0), averages(x, 0.3)
+    m = (of_heads[0] + of_heads[1]) / 2
     assert dw.shape == (D, D)
-    moved = 0.1 * 0.4 * m + 0.7 * m @ dw.T
+    moved = 0.1 * (0.4 * of_heads[0] - 0.9 * of_heads[1]) / 2 + 0.7 * m @ dw.T
     moved -= (moved * x).sum(axis=1, keepdims=True) * x
     y = x + moved - 0.1 * 0.5 * (D - 1) * 0.7**2 * (m**2).sum(axis=1, keepdims=True) * x
     y /= np.linalg.norm(y, axis=1, keepdims=True)
@@ -119,12 +121,22 @@ def test_equal_tokens_stay_equal_to_the_last_bit(key, dtype):
     np.testing.assert_allclose(solution.observed["energy"][0], tfl.Energy()(0.0, x0, flow.flow), rtol=1e-5)
 
 
-def test_tokens_that_do_not_exist_are_not_moved(key):
-    """In the drift and in the noise: they see nothing, and nothing sees them."""
+class Absent(tfl.AbstractMask):
+    """Tokens that do not exist, though they may see the others."""
+
+    existing: Bool[Array, "n"]
+
+    def __call__(self, query, key):
+        return self.existing[key]
+
+
+@pytest.mark.parametrize("mask", [tfl.Padding, Absent])
+def test_tokens_that_do_not_exist_are_not_moved(mask, key):
+    """In the drift and in the noise, whatever they see; and nothing sees them."""
     x0 = SPHERE.uniform(key, 4)
     dw = jr.normal(key, (D, D))
     moves = eqx.filter_jit(lambda flow, x: (flow(0.0, x), flow.diffusion(0.0, x, dw)))
-    padded = moves(value_noise(value=0.5, mask=tfl.Padding(jnp.arange(4) < 3)), x0)
+    padded = moves(value_noise(value=0.5, mask=mask(jnp.arange(4) < 3)), x0)
     for with_, without in zip(padded, moves(value_noise(value=0.5), x0[:3]), strict=True):
         np.testing.assert_allclose(with_[:3], without, atol=1e-14)
         assert not with_[3].any()

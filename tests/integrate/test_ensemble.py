@@ -71,6 +71,26 @@ def test_wrong_ensembles_are_refused():
         tfl.solve_ensemble(tfl.AttentionFlow(SPHERE, START), bad, TS, in_axes=(None, 0))
 
 
+def test_keys_that_are_not_one_per_member_are_refused():
+    one = jr.key(0)
+    for keys, got in (
+        (one, r"got key<fry> \(\)"),
+        (jr.split(one, (2, 3)), r"got key<fry> \(2, 3\)"),
+        (jr.PRNGKey(0), r"got uint32 \(2,\)"),
+        (jnp.arange(3), r"got int64 \(3,\)"),
+        (jnp.zeros((3, 2)), r"got float64 \(3, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=r"keys must be an array of keys \(e,\).*uint32 of shape \(e, 2\); " + got):
+            tfl.solve_ensemble(NOISY, X0, TS, keys)
+
+
+def test_raw_keys_draw_what_typed_ones_draw():
+    typed, raw = (
+        tfl.solve_ensemble(NOISY, X0, TS[:3], keys) for keys in (jr.split(jr.key(4), 2), jr.split(jr.PRNGKey(4), 2))
+    )
+    np.testing.assert_array_equal(typed.states, raw.states)
+
+
 def test_an_ensemble_is_compiled_once():
     """Other keys and weights run the program there is; knots are part of it, as are paths shared by the members."""
     traces = []

@@ -1,5 +1,7 @@
 """Random fields: factors of the covariance by four routes, their stated errors, and their Itô drifts."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -39,6 +41,14 @@ def test_modes_have_the_kernel_for_their_covariance_up_to_the_stated_error(d, re
     assert 1e-9 < error < 0.05 * float(field.kernel(1.0))
 
 
+@pytest.mark.parametrize("d", [2, 3, 4, 8])
+def test_the_modes_that_are_taken_by_default_are_many_and_still_few(d):
+    field = GaussianField(kernel(d))
+    assert field.error < 5e-5 * field.kernel(1.0) or d > 3
+    modes, more = field.like.shape[0], math.comb(d + field.realisation.degree + 1, d)
+    assert modes <= 1000 and (d <= 3 or more > 1000)
+
+
 def test_more_modes_err_less_and_the_laws_do_not_depend_on_rotations(key):
     few, many = (GaussianField(kernel(4), Monomials(degree)) for degree in (2, 6))
     assert many.error < 0.3 * few.error
@@ -73,6 +83,15 @@ def test_gram_factor_is_a_cholesky_factor_and_survives_coincident_tokens(key, dt
     assert (factor[1] == factor[0]).all() and (factor[4] == factor[0]).all()
     one_cluster = jnp.broadcast_to(x[:1], x.shape)
     assert int(jnp.linalg.matrix_rank(field.factor(one_cluster))) == 1
+
+
+def test_gram_factor_does_not_see_how_tokens_were_rounded(key):
+    """Lengths off by the rounding of single precision: every token has the variance k(1) of a unit vector."""
+    x = Sphere(3).uniform(key, 4).astype("float32").astype("float64")
+    assert 1e-9 < jnp.abs(jnp.sum(x * x, axis=1) - 1).max() < 1e-6
+    field = GaussianField(kernel(3), Gram(4))
+    factor = field.factor(x)
+    np.testing.assert_allclose(jnp.sum(factor**2, axis=1), field.kernel(1.0), rtol=1e-12)
 
 
 def test_gram_factor_of_antipodal_tokens_of_an_odd_field(key):
@@ -142,6 +161,15 @@ def test_derivatives_in_the_scales_reach_the_factor():
     np.testing.assert_allclose(slope, (total(0.4 + 1e-5, True) - total(0.4 - 1e-5, True)) / 2e-5, rtol=1e-8)
 
 
+def test_coefficients_that_are_rounding_are_none(dtype):
+    """The even ones of an odd kernel: their roots would be noise of √eps in the factor, another for every compiler."""
+    odd = ActivationKernel(jnp.tanh, 3, *jnp.array([0.3, 0.0, 0.0], dtype))
+    coefficients = Harmonics(6).coefficients(odd)
+    assert coefficients.dtype == dtype and not coefficients[::2].any() and (coefficients[1::2] > 0).all()
+    moved = GaussianField(odd, Harmonics(6)).factor(jnp.eye(3, dtype=dtype))
+    np.testing.assert_array_equal(moved[:, jnp.array([0, 4, 5, 6, 7, 8])], 0)
+
+
 def test_wrong_arguments_are_refused(key):
     with pytest.raises(ValueError, match=r"Harmonics are for d = 2 and 3.*d = 5"):
         GaussianField(kernel(5), Harmonics(4))
@@ -157,6 +185,12 @@ def test_wrong_arguments_are_refused(key):
         IdiosyncraticField(3, 3, kappa=-1.0)
     with pytest.raises(ValueError, match=r"\(4, 3\).*\(5, 3\)"):
         IdiosyncraticField(4, 3, kappa=1.0)(Sphere(3).uniform(key, 5), jnp.zeros((5, 3)))
+    modes = GaussianField(kernel(3), Harmonics(2))
+    for field in (IdiosyncraticField(4, 3, kappa=1.0), modes):
+        with pytest.raises(ValueError, match=r"takes increments of shape .*; got \(1, 3\)"):
+            field(Sphere(3).uniform(key, 4), jnp.zeros((1, 3)))
+    with pytest.raises(ValueError, match=r"field is of tokens of shape \(n, 3\); got \(4, 2\)"):
+        modes(Sphere(2).uniform(key, 4), jnp.zeros((9, 2)))
     with pytest.raises(ValueError, match=r"R\^3 and in R\^2 have no sum"):
         IdiosyncraticField(4, 3, kappa=1.0) + IdiosyncraticField(4, 2, kappa=1.0)
     for make in (lambda: Harmonics(0), lambda: Monomials(True), lambda: Gram(0), lambda: RandomFeatures(key, 3, 0)):

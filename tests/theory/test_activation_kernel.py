@@ -1,5 +1,7 @@
 """The kernel of a random MLP: closed forms, two-dimensional quadrature, Monte Carlo of the MLP itself, rates."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,6 +74,81 @@ def test_a_kink_is_said_to_be_resolved_less_and_the_bound_holds():
     closed, expanded = (ActivationKernel(f, 3, 0.8, 0.3, 0.0) for f in (jax.nn.relu, lambda x: jax.nn.relu(x)))
     assert 1e-8 < expanded.error < 1e-3
     assert np.abs(closed(RHO) - expanded(RHO)).max() <= expanded.error
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e2, 1e4, 1e6])
+@pytest.mark.filterwarnings("ignore:the kernel of tanh")
+def test_steep_activations_are_resolved_at_equal_tokens(variance, dtype):
+    """k(1) = E tanh² and k'(1) = σ_u² E sech⁴, by adaptive quadrature on the scale at which they change."""
+    kernel = ActivationKernel(jnp.tanh, 3, *jnp.array([variance, 0.0, 0.0], dtype))
+    scale = np.sqrt(variance)
+    ends = np.concatenate([[0.0], np.geomspace(0.1, 12 * scale, 30)]) / scale
+
+    def expectation(f):
+        density = lambda z: 2 * f(scale * z) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        return sum(scipy.integrate.quad(density, a, b)[0] for a, b in itertools.pairwise(ends))
+
+    rtol = {"float32": 2e-6, "float64": 1e-13}[dtype]
+    one = jnp.ones((), dtype)
+    np.testing.assert_allclose(kernel(one), expectation(lambda x: np.tanh(x) ** 2), rtol=rtol)
+    slope = expectation(lambda x: np.cosh(min(x, 300.0)) ** -4.0)
+    np.testing.assert_allclose(kernel.derivative(one), variance * slope, rtol=rtol)
+    assert kernel(-one) == -kernel(one)
+    # in between it says how far off it is
+    assert kernel.error >= 1e-3 * kernel(one) or variance < 1e2
+
+
+def test_steep_activations_are_as_wrong_as_they_say():
+    """erf of slope 30 has a closed form, that of one with a variance that is 900 times as large."""
+    closed = ActivationKernel(erf, 3, 180.0, 45.0, 0.2)
+    with pytest.warns(UserWarning, match=r"kernel of <lambda> at the variance 0\.25 is known to 0\.006 of k\(1\) only"):
+        steep = ActivationKernel(lambda x: erf(30 * x), 3, 0.2, 0.05, 0.2)
+    rho = jnp.concatenate([1 - jnp.geomspace(1e-6, 1.0, 50), jnp.array([-1.0, 1.0])])
+    off = jnp.abs(steep(rho) - closed(rho))
+    assert 1e-2 * steep.error < off.max() <= steep.error
+    np.testing.assert_allclose(steep(rho[-2:]), closed(rho[-2:]), rtol=1e-12)
+    off = jnp.abs(steep.derivative(rho) - closed.derivative(rho))
+    assert 1e-2 * steep.derivative_error < off.max() <= steep.derivative_error
+    np.testing.assert_allclose(steep.derivative(rho[-1]), closed.derivative(rho[-1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["leaky_relu", "abs", "elu"])
+def test_a_kink_at_zero_does_not_spoil_the_rates(name):
+    """k'(1) was off by 1.6 % for leaky_relu, at the node in its kink."""
+    phi = getattr(jax.nn, name, jnp.abs)
+    kernel = ActivationKernel(phi, 3, 0.8, 0.3, 0.2)
+    slopes = {  # of both sides at √1.1 z; all are 0 at 0
+        "leaky_relu": (lambda x: x, lambda x: 1.0, lambda x: 0.01 * x, lambda x: 0.01),
+        "abs": (lambda x: x, lambda x: 1.0, lambda x: x, lambda x: 1.0),
+        "elu": (lambda x: x, lambda x: 1.0, lambda x: np.expm1(x), lambda x: np.exp(x)),
+    }[name]
+
+    def expectation(right, left):
+        density = lambda z, f: f(np.sqrt(1.1) * z) ** 2 * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        halves = scipy.integrate.quad(density, 0, 12, (right,)), scipy.integrate.quad(density, -12, 0, (left,))
+        return halves[0][0] + halves[1][0]
+
+    np.testing.assert_allclose(kernel(1.0), expectation(slopes[0], slopes[2]) + 0.2, rtol=1e-10)
+    np.testing.assert_allclose(kernel.derivative(1.0), 0.8 * expectation(slopes[1], slopes[3]), rtol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel of hard_tanh")
+@pytest.mark.parametrize(("phi", "kink"), [(jax.nn.hard_tanh, 1.0), (jax.nn.hard_swish, 3.0)])
+def test_kinks_elsewhere_are_as_wrong_as_they_say(phi, kink):
+    """The rule itself errs there, at equal tokens too, and by more than the terms that are left out."""
+    for variance in (1.0, 4.0):
+        kernel, scale = ActivationKernel(phi, 3, variance), np.sqrt(variance)
+        ends = [-12.0, -kink / scale, kink / scale, 12.0]
+        density = lambda z, scale=scale: float(phi(scale * z)) ** 2 * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        exact = sum(scipy.integrate.quad(density, a, b)[0] for a, b in itertools.pairwise(ends))
+        assert 0.02 * kernel.error < abs(kernel(1.0) - exact) <= kernel.error
+
+
+def test_scales_of_steep_activations_can_be_differentiated_under_jit():
+    """Where the variance is traced nothing is warned of, and no number of nodes depends on it."""
+    rate = jax.jit(lambda weight: pair_rate(ActivationKernel(jnp.tanh, 5, weight, 0.1, 0.1)))
+    slope = jax.jit(jax.grad(rate))(1e4)
+    np.testing.assert_allclose(slope, (rate(1e4 + 1.0) - rate(1e4 - 1.0)) / 2, rtol=1e-6)
 
 
 def test_relu_is_the_integral_over_a_wedge():
@@ -164,7 +241,14 @@ def test_wrong_arguments():
         ((jnp.tanh, 3, 0.0), "weight is a variance and must be more than 0"),
         ((jnp.tanh, 3, 1.0, -0.1), "hidden_bias is a variance and must be at least 0"),
         ((jnp.tanh, 3, np.nan), "weight must be finite"),
-        ((jnp.sum, 3, 1.0), r"act entry by entry; it made \(\) of shape \(2, 3\)"),
+        ((jnp.sum, 3, 1.0), r"act entry by entry; of shape \(2, 3\), sum makes \(\)"),
+        ((lambda x: x * jnp.ones((1, 3)), 3, 1.0), r"of shape \(1, 1\), <lambda> makes \(1, 3\)"),
+        ((jax.nn.glu, 3, 1.0), r"of shape \(2, 3\), glu raises AssertionError: axis size must be divisible"),
+        ((jax.nn.softmax, 3, 1.0), "softmax makes 0.0301.* of the entry -2 among others, and 1 of that entry alone"),
+        ((lambda x: x - jnp.mean(x), 3, 1.0), "entry -2 among others, and 0 of that entry alone"),
+        ((lambda x: x > 0, 3, 1.0), "must make real floating numbers; <lambda> makes bool"),
+        ((jnp.log, 3, 1.0), r"wherever the Gaussian reaches; log makes NaN of -0\.9"),
+        ((lambda x: jnp.exp(x) / jnp.exp(x), 3, 1e4), r"<lambda> makes NaN of -?7[0-9][0-9]\."),
     ]:
         with pytest.raises(ValueError, match=words):
             ActivationKernel(*arguments)
@@ -192,3 +276,39 @@ def test_the_energy_decays_at_the_pair_rate_at_one_cluster():
     kernel = ActivationKernel(jnp.tanh, 5, 0.2)
     np.testing.assert_allclose(energy_decay(kernel, 1.0, 1.0), -pair_rate(kernel), rtol=1e-12)
     np.testing.assert_allclose(dissipation_rate(kernel, 1.0), pair_rate(kernel), rtol=1e-9)
+
+
+def test_activations_are_probed_under_transformations_too():
+    """Their values are known while tracing, unless they hold what is traced."""
+    with pytest.raises(ValueError, match="softmax makes"):
+        jax.jit(lambda weight: ActivationKernel(jax.nn.softmax, 3, weight)(0.5))(1.0)
+    slope = jax.jit(jax.grad(lambda a: ActivationKernel(lambda x: jnp.tanh(a * x), 3, 0.25)(0.5)))(2.0)
+    wanted = jax.grad(lambda weight: ActivationKernel(jnp.tanh, 3, weight)(0.5))(1.0)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-12)  # dv/da = 2 a/4 = 1
+
+
+def test_an_activation_without_a_second_moment_is_warned_of():
+    with pytest.warns(UserWarning, match="kernel of <lambda> at the variance 1 overflows"):
+        ActivationKernel(lambda x: jnp.exp(1e3 * x), 3, 1.0)
+
+
+def test_arguments_outside_of_where_the_formulas_hold_are_refused():
+    kernel = ActivationKernel(jnp.tanh, 4, 0.5, 0.1, 0.1)
+    for call, words in [
+        (lambda: kernel(jnp.array([0.0, 1.1])), r"rho must lie in \[-1, 1\]; got 1\.1 at index \(1,\)"),
+        (lambda: kernel.derivative(-1.01), r"rho must lie in \[-1, 1\]; got -1\.01"),
+        (lambda: kernel(np.inf), r"rho must lie in \[-1, 1\]; got inf"),
+        (lambda: energy_decay(kernel, 1.0, 1.5), r"u must lie in \[-1, 1\]; got 1\.5"),
+        (lambda: energy_decay(kernel, -1.0, 0.5), "beta must be finite and at least 0; got -1"),
+        (lambda: dissipation_rate(kernel, -0.1), "beta must be finite and at least 0"),
+        (lambda: is_dissipative(kernel, np.inf), "beta must be finite and at least 0; got inf"),
+        (lambda: dissipation_rate(kernel, jnp.ones(3)), r"beta must be one number; got shape \(3,\)"),
+        (lambda: ActivationKernel(jnp.tanh, 3, *jnp.float32([3e38, 3e38])), r"weight \+ hidden_bias must be finite"),
+        (lambda: smallest_bias(kernel, -1.0), "beta must be finite and at least 0"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            call()
+    # rounding is none, NaN says what it is, and what is traced is not known
+    np.testing.assert_allclose(kernel(1 + 1e-5), kernel(1.0), rtol=1e-4)
+    assert np.isnan(kernel(jnp.nan))
+    assert np.isfinite(jax.jit(lambda rho: kernel(rho))(1.5))

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from transformer_flows import theory
 from transformer_flows.geometry import Sphere
@@ -42,3 +43,19 @@ def test_correlation_is_the_exponential_of_the_ito_drift():
     field = GaussianField(KERNEL, Monomials(9))
     np.testing.assert_allclose(rate, field.ito_drift(jnp.eye(1, 4))[0, 0], atol=float(2 * field.error))
     np.testing.assert_allclose(theory.correlation(KERNEL, jnp.array([1.0, 2.0])), jnp.exp(rate * jnp.array([1, 2])))
+
+
+def test_arguments_outside_of_where_the_laws_hold_are_refused():
+    for call, words in [
+        (
+            lambda: theory.correlation(KERNEL, jnp.array([1.0, -0.5])),
+            r"t must be .* at least 0; got -0\.5 at index \(1,\)",
+        ),
+        (lambda: theory.pair_drift(KERNEL, 2.0), r"rho must lie in \[-1, 1\]; got 2"),
+        (lambda: theory.pair_variance(KERNEL, -1.2), r"rho must lie in \[-1, 1\]; got -1\.2"),
+        (lambda: theory.value_noise_exponent_near_coincidence(-1.0, 3), "strength must be .* at least 0; got -1"),
+        (lambda: theory.value_noise_exponent_near_antipodes(-1.0, 1.0, 3), "strength must be .* at least 0"),
+        (lambda: theory.value_noise_exponent_near_antipodes(1.0, 1.0, 1), "d must be finite and at least 2; got 1"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -12,6 +12,7 @@ from .attention import AttentionFlow as AttentionFlow
 from .common_noise import CommonNoiseFlow as CommonNoiseFlow, ItoFlow as ItoFlow
 from .common_noise_density import CommonNoiseDensityFlow as CommonNoiseDensityFlow
 from .density import DensityFlow as DensityFlow
+from .gaussian import GaussianFlow as GaussianFlow
 from .mobility import MobilityFlow as MobilityFlow
 from .network import AbstractBlock as AbstractBlock, Network as Network, OneNorm as OneNorm, TwoNorms as TwoNorms
 from .normalisation import (

@@ -3,6 +3,7 @@
 import functools
 import operator
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -14,9 +15,14 @@ from ..models import AbstractMask
 
 
 class AbstractFlow(eqx.Module):
-    """A vector field. Paths, processes and masks among its parts are found by type."""
+    """A vector field. Paths, processes and masks among its parts are found by type.
+
+    A flow is `explosive` if solutions may leave every bound in finite time: a solve then looks for it.
+    """
 
     manifold: eqx.AbstractVar[AbstractSpace]
+
+    explosive: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, t: ScalarLike, x: PyTree[Array]) -> PyTree[Array]:

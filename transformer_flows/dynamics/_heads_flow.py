@@ -7,7 +7,7 @@ from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens, Valid
 from ..geometry import AbstractManifold
 from ..models import AbstractBackend, AbstractHeads, AbstractMask, Measure, TiedHeads
-from ..paths import AbstractPath, AbstractProcess, Constant
+from ..paths import AbstractPath, AbstractProcess, Constant, RandomHeads
 from ._measure_flow import AbstractMeasureFlow
 
 
@@ -65,14 +65,13 @@ def as_weights(
             f"weights must be Heads, a path of heads or a process of heads; got {type(weights).__name__}. "
             "Wrap matrices: Heads(score, value) or Heads.tied(D, sign=-1)."
         )
-    if not isinstance(weights, AbstractHeads):
-        return weights
-    if weights.score.shape[-1] != manifold.d:
+    heads = weights.mean if isinstance(weights, RandomHeads) else weights
+    if isinstance(heads, AbstractHeads) and heads.score.shape[-1] != manifold.d:
         raise ValueError(
-            f"heads and manifold must have one dimension; got heads in R^{weights.score.shape[-1]} and "
+            f"heads and manifold must have one dimension; got heads in R^{heads.score.shape[-1]} and "
             f"{type(manifold).__name__}({manifold.d})."
         )
-    return Constant(weights)
+    return Constant(weights) if isinstance(weights, AbstractHeads) else weights
 
 
 def refuse_untied(heads: AbstractHeads, user: str) -> None:

@@ -20,7 +20,7 @@ from ..models import (
     queries,
     times_exp,
 )
-from ..paths import AbstractPath, AbstractProcess
+from ..paths import AbstractPath, AbstractProcess, RandomHeads
 from ._flow import AbstractFlow
 
 Points = Float[Array, "m d"]
@@ -69,7 +69,10 @@ class AbstractMeasureFlow(AbstractFlow):
     def path(self) -> AbstractPath:
         """The weights as a path. Raises `ValueError` while they are a process that is not drawn."""
         if isinstance(self.weights, AbstractProcess):
-            raise ValueError(f"the weights are a {type(self.weights).__name__} not drawn yet: realise(flow, key, ts).")
+            advice = "realise(flow, key, ts)"
+            if isinstance(self.weights, RandomHeads):
+                advice += ", or network.flow_of(key, layer) for the flow of one layer of a Network"
+            raise ValueError(f"the weights are a {type(self.weights).__name__} not drawn yet: take {advice}.")
         return self.weights
 
     def tilt(self, heads: AbstractHeads, measure: Measure, values: Float[Array, "m v"] | None = None) -> Tilt:

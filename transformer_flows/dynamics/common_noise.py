@@ -11,7 +11,7 @@ from .._checks import refuse_other_type
 from .._types import ScalarLike, Tokens
 from ..geometry import AbstractSpace, Sphere
 from ..models import AbstractField
-from ..paths import AbstractPath, AbstractProcess, Brownian
+from ..paths import AbstractPath, AbstractProcess, Brownian, BrownianPath
 from ._flow import AbstractFlow, existing_tokens
 from ._noisy_flow import AbstractItoFlow, AbstractNoisyFlow, AbstractStratonovichFlow
 
@@ -23,13 +23,13 @@ class CommonNoiseFlow(AbstractStratonovichFlow):
     an `IdiosyncraticField` to it for noise of every token's own. `flow` is any flow of tokens, `RestFlow(manifold)`
     for none; its drift, its masks and its energies stay what they are. Called as `flow(t, x)` it is the drift.
 
-    `noise` are the Brownian motions of the field, a process or a path with values like `field.like`. None draws them
-    on the steps of the solve, which must then be regular: path and step belong together. For one path at several
-    steps, give the process a unit of which all are multiples, or halvings down to `depth`:
-    `Brownian(field.like, unit=0.1, depth=4)`.
+    `noise` are the Brownian motions of the field, drawn or not, with values like `field.like`. None draws them on the
+    steps of the solve, which must then be regular: path and step belong together. For one path at several steps, give
+    the process a unit of which all are multiples, or halvings down to `depth`: `Brownian(field.like, unit=0.1,
+    depth=4)`.
 
-    Raises `ValueError` for parts of other types, a manifold that is not the field's sphere, and noise of another shape
-    than the field's. Source: arXiv:2604.26898, its limit equation.
+    Raises `ValueError` for parts of other types, a manifold that is not the field's sphere, and noise that is not
+    Brownian or has another shape than the field's. Source: arXiv:2604.26898, its limit equation.
     """
 
     flow: AbstractFlow
@@ -119,34 +119,34 @@ def refuse_other_sphere(field: AbstractField, space: AbstractSpace) -> None:
         raise ValueError(f"the field lives on Sphere({field.d}), the flow on {space}.")
 
 
-def noise_of(field: AbstractField, noise: AbstractPath | AbstractProcess | None) -> AbstractPath | AbstractProcess:
+def noise_of(field: AbstractField, noise: AbstractPath | AbstractProcess | None) -> Brownian | BrownianPath:
     """The noise of a field; None is drawn on the steps. Raises `ValueError` for what has not the field's shapes."""
     return noise_like(field.like, noise, type(field).__name__)
 
 
-def noise_like(
-    like: PyTree[Any], noise: AbstractPath | AbstractProcess | None, user: str
-) -> AbstractPath | AbstractProcess:
-    """The noise of a user whose increments are like `like`; None and what is refused as in `noise_of`."""
-    refuse_other_type(noise, "noise", AbstractPath | AbstractProcess | None, "a process such as Brownian, or None")
+def noise_like(like: PyTree[Any], noise: AbstractPath | AbstractProcess | None, user: str) -> Brownian | BrownianPath:
+    """The noise of a user whose increments are like `like`; None and what is refused as in `noise_of`.
+
+    Only Brownian motion has the two senses of an integral, and the drift between them.
+    """
     if noise is None:
         return Brownian(like, unit=None, depth=0)
-    _refuse_other_shapes(noise, like, user)
+    if not isinstance(noise, Brownian | BrownianPath):
+        raise ValueError(
+            "noise must be Brownian, whose integrals have the sense that the flow says, drawn or not, or None; got "
+            f"{type(noise).__name__}."
+        )
+    own = noise.like if isinstance(noise, Brownian) else eqx.filter_eval_shape(noise, 0.0)
+    if _shapes(own) != _shapes(like):
+        raise ValueError(f"{user} takes noise of shape {_text(like)}; the noise given has {_text(own)}.")
     return noise
 
 
-def _refuse_other_shapes(noise: AbstractPath | AbstractProcess, like: PyTree[Any], user: str) -> None:
-    """What the noise is like must have the shapes that its user takes."""
-    if isinstance(noise, AbstractProcess):
-        with jax.ensure_compile_time_eval():
-            times = jnp.array([0.0, 1.0])
-        drawn = eqx.filter_eval_shape(lambda: noise.sample(jax.random.key(0), times)(0.0))
-    else:
-        drawn = eqx.filter_eval_shape(noise, 0.0)
-    shapes = lambda tree: [getattr(leaf, "shape", leaf) for leaf in jax.tree.leaves(tree)]
-    if shapes(drawn) != shapes(like):
-        raise ValueError(f"{user} takes noise of shape {_text(like)}; the noise given has {_text(drawn)}.")
+def _shapes(tree: PyTree[Any]) -> tuple[Any, list[Any]]:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [getattr(leaf, "shape", leaf) for leaf in leaves]
 
 
 def _text(tree: PyTree[Any]) -> str:
-    return " and ".join(str(getattr(leaf, "shape", leaf)) for leaf in jax.tree.leaves(tree))
+    structure, shapes = _shapes(tree)
+    return str(jax.tree.unflatten(structure, shapes))

@@ -30,8 +30,8 @@ class CommonNoiseDensityFlow(AbstractStratonovichFlow):
     at least twice the degree of the basis, and the field's, and 1. Explicit steps h let the highest degree l grow of
     itself, at a rate of about l⁴k(1)²h/8 (measured on S¹): times the length of the solve, it must not be large.
 
-    Raises `ValueError` for parts of other types, a field on another sphere, noise of another shape than the field's, a
-    field that does not depend smoothly on the points (`Gram`), and `IdiosyncraticField`, whose noise no two tokens
+    Raises `ValueError` for parts of other types, a field on another sphere, noise as `CommonNoiseFlow` does, a field
+    that does not depend smoothly on the points (`Gram`), and `IdiosyncraticField`, whose noise no two tokens
     share. Source: arXiv:2604.26898, the stochastic partial differential equation of its limit.
     """
 

@@ -52,7 +52,7 @@ class Network(eqx.Module):
 
     Weights of the flow that are `RandomHeads` are drawn afresh for every layer. Values of mean 0 then add up like
     noise: with a variance of σ²L/T, and scores that do not vary, many layers tend to `ValueNoiseFlow`. Observables that
-    need heads, such as energies, have none to see.
+    need heads, such as energies, have none to see in a run: call them on recorded states with `flow_of(key, layer)`.
 
     Raises `ValueError` for no layers, a horizon that is not positive, weights that are another
     process, and parts in other dimensions. Source: arXiv:2604.26898, its discrete model.

@@ -25,7 +25,7 @@ class ValueNoiseFlow(AbstractItoFlow):
     `strength` is σ. `noise` is that of `CommonNoiseFlow`, of shape `(d, d)`; None draws it on the steps of the solve.
 
     Raises `ValueError` for a flow of another type, one that is not on a sphere, a strength that is negative or not
-    finite, and noise of another shape. Source: arXiv:2601.21942.
+    finite, and noise as `CommonNoiseFlow` does. Source: arXiv:2601.21942.
     """
 
     flow: AttentionFlow

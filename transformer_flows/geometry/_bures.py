@@ -55,8 +55,8 @@ def squared_bures(x: Matrix, y: Matrix) -> Scalar:
     with T the `optimal_map`: the zero matrix at x = y. Source: Bhatia, Jain & Lim, Expo. Math. 2019.
     """
     a, b = _root(x), _root(y)
-    left, _, right = jnp.linalg.svd(_product(b, a))
-    return jnp.sum((a - _product(b, left, right)) ** 2)
+    left, _, right = jnp.linalg.svd(product(b, a))
+    return jnp.sum((a - product(b, left, right)) ** 2)
 
 
 @squared_bures.defjvp
@@ -84,27 +84,27 @@ def optimal_map(x: Matrix, y: Matrix) -> Matrix:
     held_x, held_y = jax.lax.stop_gradient((x, y))
     start = _map(held_x, held_y)
     invert = _linearisation(held_x, start)
-    remainder = held_y - _product(start, held_x, start)
+    remainder = held_y - product(start, held_x, start)
     t = start
     for _ in range(2):  # Newton steps, of size 0: each doubles the order to which the derivatives are right
-        t += _solve(x, t, y - _product(t, x, t) - remainder, invert)
+        t += _solve(x, t, y - product(t, x, t) - remainder, invert)
     return t
 
 
 def _map(x: Matrix, y: Matrix) -> Matrix:
     """The value of `optimal_map`."""
     a, b = _root(x), _root(y)
-    left, s, _ = jnp.linalg.svd(_product(b, a))
+    left, s, _ = jnp.linalg.svd(product(b, a))
     # relative to the factors, since ranges at right angles leave nothing but rounding
     seen = s > _rounding(x) * jnp.linalg.norm(a) * jnp.linalg.norm(b)
-    return _product(b, left * _inverse(s, seen)[None], left.T, b)
+    return product(b, left * inverse(s, seen)[None], left.T, b)
 
 
 def _solve(x: Matrix, t: Matrix, c: Matrix, invert: Callable[[Matrix], Matrix]) -> Matrix:
     """The z with z x t + t x z = c by `invert`, differentiable in all three by the equation."""
 
     def equation(z: Matrix) -> Matrix:
-        return _product(z, x, t) + _product(t, x, z)
+        return product(z, x, t) + product(t, x, z)
 
     def transposed(_: Callable, w: Matrix) -> Matrix:
         return jax.linear_transpose(invert, w)(w)[0]
@@ -118,24 +118,24 @@ def _linearisation(x: Matrix, t: Matrix) -> Callable[[Matrix], Matrix]:
     With t = m mᵀ and mᵀ x m = diag(s), z = m w mᵀ + k mᵀ + m kᵀ; the columns of k are orthogonal to the range of t.
     """
     eigenvalues, q = jnp.linalg.eigh(t)
-    kept = _kept(eigenvalues)
-    length = jnp.sqrt(jnp.where(kept, eigenvalues, 0))
+    held = kept(eigenvalues)
+    length = jnp.sqrt(jnp.where(held, eigenvalues, 0))
     half = q * length[None]
-    s, v = jnp.linalg.eigh(_product(half.T, x, half))
+    s, v = jnp.linalg.eigh(product(half.T, x, half))
     # the range of t comes last among ascending eigenvalues; on it x is definite
-    seen = (jnp.arange(s.size) >= s.size - jnp.sum(kept)) & (s > 0)
-    m = _product(half, v) * seen[None]
-    dual = _product(q * _inverse(length, kept)[None], v) * seen[None]  # dualᵀ m = 1
-    rest = q * ~kept[None]
-    pairs = _inverse(s[:, None] + s[None], seen[:, None] & seen[None])
-    single = _inverse(s, seen)[None]
+    seen = (jnp.arange(s.size) >= s.size - jnp.sum(held)) & (s > 0)
+    m = product(half, v) * seen[None]
+    dual = product(q * inverse(length, held)[None], v) * seen[None]  # dualᵀ m = 1
+    rest = q * ~held[None]
+    pairs = inverse(s[:, None] + s[None], seen[:, None] & seen[None])
+    single = inverse(s, seen)[None]
 
     def invert(c: Matrix) -> Matrix:
-        k = _product(rest, rest.T, c, dual) * single
-        cross = _product(k.T, x, m)
-        w = (_product(dual.T, c, dual) - cross - cross.T) * pairs
-        outer = _product(k, m.T)
-        return _product(m, w, m.T) + outer + outer.T
+        k = product(rest, rest.T, c, dual) * single
+        cross = product(k.T, x, m)
+        w = (product(dual.T, c, dual) - cross - cross.T) * pairs
+        outer = product(k, m.T)
+        return product(m, w, m.T) + outer + outer.T
 
     return invert
 
@@ -143,10 +143,10 @@ def _linearisation(x: Matrix, t: Matrix) -> Callable[[Matrix], Matrix]:
 def _root(x: Matrix) -> Matrix:
     """x^{1/2}, eigenvalues within rounding of 0 taken as 0."""
     eigenvalues, q = jnp.linalg.eigh(x)
-    return _product(q * jnp.sqrt(jnp.where(_kept(eigenvalues), eigenvalues, 0))[None], q.T)
+    return product(q * jnp.sqrt(jnp.where(kept(eigenvalues), eigenvalues, 0))[None], q.T)
 
 
-def _kept(eigenvalues: Float[Array, "d"]) -> Bool[Array, "d"]:
+def kept(eigenvalues: Float[Array, "d"]) -> Bool[Array, "d"]:
     return eigenvalues > _rounding(eigenvalues) * jnp.max(jnp.abs(eigenvalues))
 
 
@@ -154,9 +154,9 @@ def _rounding(x: Float[Array, "d *_"]) -> float:
     return x.shape[0] * float(jnp.finfo(x.dtype).eps)
 
 
-def _inverse(x: Float[Array, "*_"], where: Bool[Array, "*_"]) -> Float[Array, "*_"]:
+def inverse(x: Float[Array, "*_"], where: Bool[Array, "*_"]) -> Float[Array, "*_"]:
     return jnp.where(where, 1 / jnp.where(where, x, 1), 0)
 
 
-def _product(*matrices: Float[Array, "_ _"]) -> Float[Array, "_ _"]:
+def product(*matrices: Float[Array, "_ _"]) -> Float[Array, "_ _"]:
     return jnp.linalg.multi_dot(matrices, precision="highest")

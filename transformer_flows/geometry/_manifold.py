@@ -1,6 +1,7 @@
 """The contract of a space: how velocities are projected, points retracted, and distances measured."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float, PyTree
@@ -9,7 +10,12 @@ from .._types import Key, Tokens
 
 
 class AbstractSpace(eqx.Module):
-    """What the states of a flow are: any tree of arrays that a step can be brought back to."""
+    """What the states of a flow are: any tree of arrays that a step can be brought back to.
+
+    A space `rescales` if retracting changes a state by more than the error of a step.
+    """
+
+    rescales: ClassVar[bool] = False
 
     @abstractmethod
     def retract(self, x: PyTree[Array]) -> PyTree[Array]:

@@ -1,6 +1,7 @@
 """Tokens with tangent vectors: the states of a linearised flow."""
 
 import math
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -31,6 +32,8 @@ class FrameBundle(AbstractSpace):
     """Frames of tokens on `base`. Raises `ValueError` where `base` is no manifold."""
 
     base: AbstractManifold
+
+    rescales: ClassVar[bool] = True
 
     def retract(self, x: Frame) -> Frame:
         """Tokens retracted, vectors moved by the derivative of that and made orthonormal (QR), lengths to `growth`."""

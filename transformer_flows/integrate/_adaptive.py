@@ -9,6 +9,7 @@ from jaxtyping import Array, PyTree
 
 from .._types import Knots, Scalar, Times
 from ..dynamics import AbstractFlow
+from ._blow_up import at_blow_up, ends_within
 from ._observe import Observers, cast_like
 from ._retraction import Augmented, Retracting
 from ._step_size import Resolved, error_of_state
@@ -49,6 +50,12 @@ def adaptive_steps(
         t = ts[0] + s.astype(ts.dtype) * span
         return observers.save(t, solver.retract(x), integrals, flow)
 
+    # the rest is extrapolated; further on, the clock would resolve the time that is left worse and worse
+    short = span * float(jnp.finfo(dtype).eps) ** 0.5
+
+    def near_blow_up(s: Scalar, y: Augmented, args: Any, **_: Any):
+        return ends_within(flow, _time(s, ts, breaks, unit_breaks), y[0], short)
+
     pid = diffrax.PIDController(rtol.astype(dtype), atol.astype(dtype), norm=error_of_state)
     controller: diffrax.AbstractStepSizeController = Resolved(pid)  # pyright: ignore[reportCallIssue]  # rtol, atol: properties
     if unit_breaks is not None:
@@ -61,20 +68,26 @@ def adaptive_steps(
         dt0=None,
         y0=(x0, observers.zeros(ts[0], x0, flow)),
         saveat=diffrax.SaveAt(
-            subs=[diffrax.SubSaveAt(t0=True, ts=unit[1:], fn=save), diffrax.SubSaveAt(t1=True, fn=lambda s, y, args: s)]
+            subs=[
+                diffrax.SubSaveAt(t0=True, ts=unit[1:], fn=save),
+                diffrax.SubSaveAt(t1=True, fn=lambda s, y, args: (s, y[0])),
+            ]
         ),
         stepsize_controller=controller,
         max_steps=max_steps,
         adjoint=adjoint,
+        event=diffrax.Event(near_blow_up) if flow.explosive else None,
         throw=False,
         progress_meter=progress_meter,
     )
     assert result.ys is not None
-    saved, reached = result.ys
-    reached = reached[0]
+    saved, last = result.ys
+    reached, x1 = jax.tree.map(lambda leaf: leaf[0], last)
     status = _status(result.result)
     done = status == "successful"
     end_time = jnp.where(done, ts[-1], ts[0] + reached.astype(ts.dtype) * span)
+    if flow.explosive:
+        status, end_time = at_blow_up(flow, status, end_time, x1, 2 * short)
     valid = done | (unit <= reached)
     saved = jax.tree.map(lambda leaf: jnp.where(_along(valid, leaf), leaf, jnp.nan), saved)
     stats = {name: jnp.asarray(result.stats[name]) for name in ("num_steps", "num_rejected_steps")}
@@ -96,6 +109,7 @@ def _time(s: Scalar, ts: Times, breaks: Knots | None, unit_breaks: Knots | None)
 def _status(result: diffrax.RESULTS) -> Status:
     is_ = lambda outcome: result == outcome
     code = jnp.where(is_(diffrax.RESULTS.successful), 0, Status.of("solver_failed").code)
+    code = jnp.where(is_(diffrax.RESULTS.event_occurred), Status.of("blow_up").code, code)
     code = jnp.where(is_(diffrax.RESULTS.max_steps_reached), Status.of("max_steps").code, code)
     code = jnp.where(is_(diffrax.RESULTS.dt_min_reached), Status.of("step_underflow").code, code)
     return Status(code)

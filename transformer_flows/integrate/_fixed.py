@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from .._types import Scalar, Times
 from ..dynamics import AbstractFlow, AbstractNoisyFlow
+from ._blow_up import at_blow_up, ends_within
 from ._clock import Clock
 from ._noise import noise_term
 from ._observe import Observers, cast_like
@@ -80,7 +81,10 @@ def fixed_steps(
     end: _Carry
     (end, saved, meter), _ = jax.lax.scan(outer, (start, saved, progress_meter.init()), _blocks(clock, len(ts)))
     progress_meter.close(meter)
-    return saved, Status(end.status), end.end_time, {"num_steps": end.taken}
+    status, end_time = Status(end.status), end.end_time
+    if flow.explosive:
+        status, end_time = at_blow_up(flow, status, end_time, end.y[0], 2 * clock.length.max())
+    return saved, status, end_time, {"num_steps": end.taken}
 
 
 def _terms(flow: AbstractFlow, t0: Scalar, t1: Scalar) -> diffrax.AbstractTerm:
@@ -150,11 +154,16 @@ def _advance(
     saved = jax.tree.map(lambda *leaves: jnp.stack(leaves), *slots)
     keep = lambda new, old: jax.tree.map(lambda a, b: jnp.where(good, a, b), new, old)
     failed = jnp.where(finite, Status.of("solver_failed").code, Status.of("non_finite").code)
+    status = jnp.where(good, carry.status, failed)
+    if flow.explosive:  # the next step would run through the singularity
+        held = jax.lax.stop_gradient(x1)
+        blown = good & (now.length > 0) & ends_within(flow, now.end, held, now.length)
+        status = jnp.where(blown, Status.of("blow_up").code, status)
     return (
         _Carry(
             y=keep((x1, after), (x0, before)),
             solver_state=keep(solver_state, carry.solver_state),
-            status=jnp.where(good, carry.status, failed),
+            status=status,
             end_time=jnp.where(good, now.end, carry.end_time),
             taken=carry.taken + (good & (now.length > 0)),
         ),

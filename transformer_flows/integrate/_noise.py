@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._checks import concrete
-from ..dynamics import AbstractFlow, AbstractItoFlow, AbstractNoisyFlow, AbstractStratonovichFlow
+from ..dynamics import AbstractFlow, AbstractItoFlow, AbstractNoisyFlow, AbstractStratonovichFlow, CommonNoiseFlow
 from ..paths import AbstractPath
 from ._clock import Clock
 from ._observe import cast_like
@@ -58,15 +58,17 @@ def refuse_other_sense(flow: AbstractFlow, solver: diffrax.AbstractSolver | None
         if flow.only_ito:
             raise ValueError(f"{type(flow).__name__} cannot be solved in the sense of Stratonovich: {flow.only_ito}.")
         if solver is not None and not isinstance(solver, _STRATONOVICH):
+            ito = ", or flow.to_ito() with Euler()" if isinstance(flow, CommonNoiseFlow) else ""
             raise ValueError(
                 f"{type(flow).__name__} is meant in the sense of Stratonovich, for which {type(solver).__name__} is no "
                 f"solver: Itô's drop the drift ½(DG)G of its noise, others lack what they need of the noise. Take one "
-                f"of {_NAMES}, or flow.to_ito() with Euler()."
+                f"of {_NAMES}{ito}."
             )
     elif isinstance(flow, AbstractItoFlow) and not (solver is None or isinstance(solver, diffrax.Euler)):
+        adds = isinstance(solver, _STRATONOVICH)
+        reason = "would add the drift ½(DG)G of its noise" if adds else "needs more than the increments of its noise"
         raise ValueError(
-            f"{type(flow).__name__} is meant in the sense of Itô; {type(solver).__name__} would add the drift "
-            "½(DG)G of its noise. Take Euler()."
+            f"{type(flow).__name__} is meant in the sense of Itô; {type(solver).__name__} {reason}. Take Euler()."
         )
 
 
@@ -78,7 +80,7 @@ def refuse_steps_within_knots(flow: AbstractNoisyFlow, clock: Clock | None) -> N
     assert isinstance(flow.noise, AbstractPath)
     if isinstance(flow, AbstractItoFlow):
         _refuse_ends_off_knots(name, concrete(clock.end), concrete(flow.noise.grid))
-    _refuse_steps_within_cells(flow, clock)
+    _refuse_steps_within_lines(flow, clock)
 
 
 def _refuse_ends_off_knots(name: str, times: np.ndarray | None, knots: np.ndarray | None) -> None:
@@ -94,14 +96,24 @@ def _refuse_ends_off_knots(name: str, times: np.ndarray | None, knots: np.ndarra
         )
 
 
-def _refuse_steps_within_cells(flow: AbstractNoisyFlow, clock: Clock) -> None:
-    """Below the finest level of its clock a Brownian motion is a line, and its increments have not their law."""
-    cell, lengths = getattr(flow.noise, "cell", 0.0), concrete(clock.length)
+def _refuse_steps_within_lines(flow: AbstractNoisyFlow, clock: Clock) -> None:
+    """Between its knots, and below the finest level of its clock, a Brownian path is a line.
+
+    Increments within one have not their law. Steps that are longer need not end at knots where the sense is that of
+    Stratonovich: the equation then follows the lines, and a step across a knot errs like one from knot to knot.
+    """
+    lengths, knots = concrete(clock.length), concrete(flow.noise.grid) if isinstance(flow.noise, AbstractPath) else None
     if lengths is None or lengths.size < 2:
         return
     typical = float(np.median(lengths[1:]))
-    if typical < (1 - 1e-3) * cell:
+    between = 0.0 if knots is None or knots.size < 2 else float(np.median(np.diff(knots)))
+    cell = getattr(flow.noise, "cell", 0.0)
+    line, advice = max(
+        (between, "Draw it on the times of the steps: realise(flow, key, times)"),
+        (cell, "Give it a smaller unit or a larger depth, such as Brownian(like, unit=1.0, depth=20)"),
+    )
+    if typical < (1 - 1e-3) * line:
         raise ValueError(
-            f"the noise of {type(flow).__name__} is a line within every {cell:g} of its clock, but the steps are "
-            f"{typical:g}. Give it a smaller unit or a larger depth, such as Brownian(like, unit=1.0, depth=20)."
+            f"the noise of {type(flow).__name__} is a line within every {line:g} of time, but the steps are "
+            f"{typical:g}. {advice}."
         )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from .._types import Scalar
-from ..geometry import AbstractManifold, AbstractSpace
+from ..geometry import AbstractSpace
 
 # What the solvers here advance: the state and, beside it, the running integrals of the observables.
 Augmented = tuple[PyTree[Array], PyTree[Array]]
@@ -92,7 +92,7 @@ def retracting(solver: diffrax.AbstractSolver, space: AbstractSpace, rtol: Scala
             values,
             is_leaf=lambda leaf: leaf is finder.norm,
         )
-    return Retracting(solver, space.retract, not isinstance(space, AbstractManifold))
+    return Retracting(solver, space.retract, space.rescales)
 
 
 def _largest(y: PyTree[Array]) -> Array:

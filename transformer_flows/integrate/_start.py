@@ -9,19 +9,19 @@ from jaxtyping import Array, PyTree
 
 from .._checks import concrete, refuse_non_finite
 from .._types import Valid, as_float
-from ..dynamics import AbstractFlow, AbstractHeadsFlow, AbstractNoisyFlow, DensityFlow, existing_tokens
+from ..dynamics import AbstractFlow, AbstractHeadsFlow, AbstractNoisyFlow, DensityFlow, GaussianFlow, existing_tokens
 from ..geometry import AbstractManifold, refuse_off_manifold
 from ..paths import AbstractPath
 
 
 def check_start(flow: AbstractFlow, x0: PyTree[Array]) -> None:
-    """Raise `ValueError` naming the first token that is non-finite, zero, or off the manifold; or for no density.
+    """Raise `ValueError` naming the first token that is not finite, zero, or off the manifold; or for no state at all.
 
     Tokens that do not exist (padding) may hold anything finite. Traced values are not checked.
     """
     several = isinstance(flow, AbstractHeadsFlow | AbstractNoisyFlow)
     flow = flow.quiet if isinstance(flow, AbstractNoisyFlow) else flow
-    if isinstance(flow, DensityFlow):
+    if isinstance(flow, DensityFlow | GaussianFlow):
         flow.check_start(x0)
     elif isinstance(x0, jax.Array):
         _check_tokens(flow, x0, existing_tokens(flow), several)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, PyTree, Shaped
 
-from .._checks import concrete
+from .._checks import concrete, refuse_other_keys
 from .._types import TimesLike, as_float
 from ..dynamics import AbstractFlow
 from ..paths import AbstractPath, find_processes, realise
@@ -23,7 +23,7 @@ def solve_ensemble(
     flow: AbstractFlow,
     x0: PyTree[Array],
     ts: TimesLike,
-    keys: Shaped[Array, "e ..."] | None = None,
+    keys: Shaped[Array, "..."] | None = None,
     *,
     in_axes: tuple[int | None, int | None] = (None, None),
     dt: ArrayLike | None = None,
@@ -37,13 +37,16 @@ def solve_ensemble(
     depends on its own key and start only. Over several devices, split the keys by `jax.shard_map` around this call,
     with `check_vma=False`. Other options are those of `solve`.
 
-    Raises `ValueError` if nothing tells the members apart, if member axes differ, or as `solve` does.
+    Raises `ValueError` for keys that are not one per member, if nothing tells the members apart, if member axes differ,
+    or as `solve` does.
     """
     known_ts = concrete(ts)
     ts = as_float(ts) if known_ts is None else known_ts
     x0 = jax.tree.map(as_float, x0)
     if not (isinstance(in_axes, tuple) and len(in_axes) == 2 and all(axis in (0, None) for axis in in_axes)):
         raise ValueError(f"in_axes must be two of 0 and None, for flow and x0; got {in_axes!r}.")
+    if keys is not None:
+        refuse_other_keys(keys, "keys", many=True)
     flow_axis, x0_axis = in_axes
     own = eqx.filter(flow, eqx.is_array) if flow_axis == 0 else None
     e = _members((keys, own, x0 if x0_axis == 0 else None))

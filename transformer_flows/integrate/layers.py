@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._checks import refuse_other_type
+from .._checks import refuse_other_keys, refuse_other_type
 from .._types import Key, Tokens, as_float
 from ..dynamics import Network
 from ._observe import Observers, check_observe
@@ -37,6 +37,7 @@ def run_layers(
     Raises `ValueError` as `solve` does, and for layers that do not exist or are not a multiple of `record_every`.
     """
     refuse_other_type(network, "network", Network, "a Network")
+    refuse_other_keys(key, "key", many=False)
     observe = check_observe(observe)
     last = network.layers if last is None else last
     for name, count in (("first", first), ("last", last), ("record_every", record_every)):

@@ -12,14 +12,22 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 class Status(eqx.Module):
     """How a solve ended; prints and compares as a word. Holds one code, or one per member of an ensemble.
 
-    `successful`: reached the last time. `max_steps`: stopped at the step limit. `non_finite`: the state left the
+    `successful`: reached the last time. `blow_up`: the solution of an `explosive` flow leaves every bound at
+    `end_time`. `max_steps`: stopped at the step limit. `non_finite`: the state left the
     finite numbers. `step_underflow`: the error control asked for steps below the resolution of the clock (a
     singularity, or a field that is not smooth). `solver_failed`: an implicit solver did not converge.
     """
 
     code: Int[Array, "..."]
 
-    words: ClassVar[tuple[str, ...]] = ("successful", "max_steps", "non_finite", "step_underflow", "solver_failed")
+    words: ClassVar[tuple[str, ...]] = (
+        "successful",
+        "max_steps",
+        "non_finite",
+        "step_underflow",
+        "solver_failed",
+        "blow_up",
+    )
 
     @staticmethod
     def of(word: str) -> "Status":

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import ArrayLike
 
-from .._checks import refuse_other_count
-from .._types import Key, Tokens
+from .._checks import refuse_other_count, refuse_other_keys
+from .._types import Key, Tokens, as_float
 from ..theory import ActivationKernel
 
 
@@ -38,7 +38,8 @@ class RandomMLP(eqx.Module):
         self.kernel = ActivationKernel(activation, d, weight, hidden_bias, output_bias)
 
     def __call__(self, key: Key, y: Tokens) -> Tokens:
-        kernel, d = self.kernel, self.kernel.d
+        refuse_other_keys(key, "key", many=False)
+        kernel, d, y = self.kernel, self.kernel.d, as_float(y)
         if y.ndim != 2 or y.shape[1] != d:
             raise ValueError(f"the MLP takes tokens of shape (n, {d}); got {y.shape}.")
         of_inner, of_hidden, of_outer, of_output = jr.split(key, 4)

@@ -11,7 +11,7 @@ from .energy import (
     LogEnergy as LogEnergy,
     Slope as Slope,
 )
-from .gap_energy import GapEnergy as GapEnergy
+from .gap_energy import GapEnergy as GapEnergy, LogGapEnergy as LogGapEnergy
 from .least_density import LeastDensity as LeastDensity
 from .spread import (
     Diameter as Diameter,

@@ -19,6 +19,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree, ScalarLike
 
+from .._checks import refuse_other_keys
 from .._types import Key, Scalar, Times
 from ._dyadic import Places, places
 from ._rounded import rounded
@@ -35,6 +36,7 @@ def gauss_markov(key: Key, like: PyTree, ts: Times, *, rate: Scalar, unit: float
     Linear below the finest level, unit/2^depth. Other leaves are None. Times that are traced cost all levels, and a
     loop of unknown length: the derivative in `rate` is then forward mode only.
     """
+    refuse_other_keys(key, "key", many=False)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         key = jr.wrap_key_data(key)
     return _draw(key, _floats(like), places(ts, unit, depth), rate, unit)

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.random as jr
 
+from .._checks import refuse_other_keys
 from .._types import Key, TimesLike, Tree
 from ._knots import knots
 from ._path import AbstractPath, AbstractProcess
@@ -24,9 +25,10 @@ def realise(tree: Tree, key: Key, ts: TimesLike) -> Tree:
     """`tree` with every process in it replaced by its path with knots `ts`.
 
     Process i, in the order of `find_processes`, is drawn from `key` folded with i. A process that occurs twice is
-    drawn twice, independently: draw it first to share one path. Raises `ValueError` for times that are negative, not
-    finite or do not increase strictly.
+    drawn twice, independently: draw it first to share one path. Raises `ValueError` for what is not one key, and times
+    that are negative, not finite or do not increase strictly.
     """
+    refuse_other_keys(key, "key", many=False)
     ts = knots(ts, "ts")
     drawn = 0
 

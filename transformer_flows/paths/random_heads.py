@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import ArrayLike
 
-from .._checks import refuse_other_type
+from .._checks import refuse_other_keys, refuse_other_type
 from .._types import HeadMatrices, Key, Scalar, TimesLike
 from ..models import Heads
 from ._noise import parameter
@@ -31,7 +31,8 @@ class RandomHeads(AbstractProcess):
         self.value = parameter(value, "value")
 
     def draw(self, key: Key) -> Heads:
-        """The heads of a key."""
+        """The heads of a key. Raises `ValueError` for what is not one key."""
+        refuse_other_keys(key, "key", many=False)
         of_score, of_value = jr.split(key)
         score = self.mean.score + _normal(of_score, self.score, self.mean.score)
         return Heads(score, self.mean.value + _normal(of_value, self.value, self.mean.value))

@@ -1,5 +1,6 @@
 """The covariance kernel of a wide random MLP on the sphere, and what follows from it alone (arXiv:2604.26898)."""
 
+import warnings
 from collections.abc import Callable
 
 import equinox as eqx
@@ -11,10 +12,13 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._checks import concrete, refuse_non_finite, refuse_other_count
 from .._types import Scalar, as_float
+from ._activation import check_activation, name_of, refuse_nan
+from ._arguments import cosine
 from ._closed_kernels import closed_form
 from ._gegenbauer import gegenbauer_quadrature, harmonics_of_degree
-from ._mehler import MehlerSeries, mehler_series
+from ._mehler import MehlerSeries, half_line, mehler_series
 
+_TOLERANCE = 1e-4  # of k(1): below it, `error` is to be asked for
 _MOST_POWERS = 24  # binomial coefficients of higher ones overflow in single precision
 
 
@@ -27,8 +31,14 @@ class ActivationKernel(eqx.Module):
     variances.
 
     `activation` φ is continuous and acts on arrays entry by entry. ReLU, the identity, erf, sin and cos (those of JAX)
-    have closed forms; any other is expanded in Hermite polynomials. Raises `ValueError` for variances that are negative
-    or not finite, a weight of 0, d < 2, and an activation that changes shapes. Source: arXiv:2604.26898, its kernel k.
+    have closed forms. Any other is expanded in Hermite polynomials, with no error but rounding where it is analytic and
+    the variance moderate. Where it is steep (at a large variance) or has a kink at 0, that still holds of k(±1) and
+    k'(±1), and so of the rates; in between `error` says how far k is off, as it does everywhere for kinks elsewhere. A
+    warning says so where that is more than 1e-4 of k(1).
+
+    Raises `ValueError` for variances that are negative or not finite, a weight of 0, d < 2, an activation that does not
+    act entry by entry or is NaN somewhere, and cosines beyond ±1. Values under a transformation are not checked.
+    Source: arXiv:2604.26898, its kernel k.
     """
 
     activation: Callable
@@ -46,12 +56,15 @@ class ActivationKernel(eqx.Module):
         output_bias: ArrayLike = 0.0,
     ):
         refuse_other_count(d, "d", 2)
-        _check_activation(activation)
+        check_activation(activation)
         self.activation = activation
         self.d = d
         self.weight = _variance(weight, "weight", zero=False)
         self.hidden_bias = _variance(hidden_bias, "hidden_bias")
         self.output_bias = _variance(output_bias, "output_bias")
+        refuse_non_finite(self.variance, "weight + hidden_bias")
+        if closed_form(activation) is None and concrete(self.variance) is not None:
+            _check_expansion(activation, self.variance)
 
     @property
     def variance(self) -> Scalar:
@@ -122,8 +135,8 @@ class ActivationKernel(eqx.Module):
         return jax.jvp(self.activation, (z,), (jnp.ones_like(z),))[1]
 
     def correlation(self, rho: ArrayLike) -> Float[Array, "..."]:
-        """Of the two arguments of the activation."""
-        rho = as_float(rho)
+        """Of the two arguments of the activation. Raises `ValueError` for a ρ that is no cosine."""
+        rho = cosine(rho, "rho")
         # an average of ρ and 1, which is 1 to the last digit where ρ is
         share = self.weight / self.variance
         return 1 - share * (1 - rho)
@@ -155,12 +168,17 @@ def _variance(x: ArrayLike, name: str, *, zero: bool = True) -> Scalar:
     return x
 
 
-def _check_activation(activation: Callable) -> None:
-    if not callable(activation):
-        raise ValueError(f"activation must be a function of arrays such as jax.numpy.tanh; got {activation!r}.")
-    like = jax.ShapeDtypeStruct((2, 3), jnp.result_type(float))
-    out = eqx.filter_eval_shape(activation, like)
-    if not (isinstance(out, jax.ShapeDtypeStruct) and out.shape == like.shape):
-        raise ValueError(
-            f"activation must act entry by entry; it made {getattr(out, 'shape', type(out).__name__)} of shape (2, 3)."
-        )
+def _check_expansion(activation: Callable, variance: Scalar) -> None:
+    """Refuse NaN at the points of the expansion, and warn where it is far off, whose numbers are known."""
+    with jax.ensure_compile_time_eval():
+        points = half_line(variance)
+        refuse_nan(activation, jnp.concatenate([points, -points]))
+        series = mehler_series(activation, variance)
+        error, whole = concrete(series.error), concrete(series(jnp.ones_like(variance)))
+    if error is None or whole is None or error <= _TOLERANCE * whole:
+        return
+    of = f"the kernel of {name_of(activation)} at the variance {concrete(variance):g}"
+    if np.isfinite(error):
+        warnings.warn(f"{of} is known to {error / whole:.1g} of k(1) only; see error, derivative_error.", stacklevel=3)
+    else:
+        warnings.warn(f"{of} overflows.", stacklevel=3)

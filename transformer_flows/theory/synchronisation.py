@@ -1,6 +1,7 @@
 """Rates of synchronisation by the common noise of deep random MLPs, from their kernel alone (arXiv:2604.26898).
 
-Rates are per unit of depth t (dimensionless).
+Rates are per unit of depth t (dimensionless). A negative β, for which the gap energy measures nothing, and cosines
+beyond ±1 raise `ValueError`.
 """
 
 import equinox as eqx
@@ -9,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from .._types import Scalar, as_float
+from .._types import Scalar
+from ._arguments import cosine, not_negative
 from .activation_kernel import ActivationKernel
 
 _GRID = 513
@@ -36,7 +38,9 @@ def dissipation_rate(kernel: ActivationKernel, beta: ArrayLike) -> Scalar:
     The infimum is the smaller of the limit at u = 1, −λ̄, and the minimum below it, found on a grid that is refined
     around its lowest point. Differentiable, with the minimiser held fixed.
     """
-    beta = as_float(beta)
+    beta = not_negative(beta, "beta")
+    if beta.ndim:
+        raise ValueError(f"beta must be one number; got shape {beta.shape}.")
     # angles: the points crowd at u = 1, where F may be approached like a square root
     theta = jnp.linspace(0, np.pi, _GRID, dtype=beta.dtype)
     for _ in range(_ZOOMS):
@@ -55,7 +59,7 @@ def energy_decay(kernel: ActivationKernel, beta: ArrayLike, u: ArrayLike) -> Flo
     (1−u)[k(1)(d−2−u+β(1−u²)) − κ(d−2+u²−βu(1−u²))] with the slope κ = (k(1)−k(u))/(1−u): no digits are lost near
     u = 1, where F is −λ̄. At β = 0 the first factor is its limit 1/(1−u).
     """
-    beta, u = as_float(beta), as_float(u)
+    beta, u = not_negative(beta, "beta"), cosine(u, "u")
     d, gap, top = kernel.d, 1 - u, kernel(jnp.ones((), u.dtype))
     square = gap * (1 + u)
     # k'((1+u)/2) for cosines so close that the difference of two values of k is rounding

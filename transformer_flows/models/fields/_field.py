@@ -51,6 +51,14 @@ class AbstractField(eqx.Module):
         return SumOfFields(self, other)
 
 
+def refuse_other_shapes(field: AbstractField, x: Tokens, dw: Array) -> None:
+    """Raise `ValueError` for tokens in another dimension than the field's, and increments of another shape."""
+    if x.ndim != 2 or x.shape[1] != field.d:
+        raise ValueError(f"the field is of tokens of shape (n, {field.d}); got {x.shape}.")
+    if dw.shape != field.like.shape:
+        raise ValueError(f"{type(field).__name__} takes increments of shape {field.like.shape}; got {dw.shape}.")
+
+
 class SumOfFields(AbstractField):
     """The sum of two independent fields. Raises `ValueError` where they are in different dimensions."""
 

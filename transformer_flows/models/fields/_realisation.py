@@ -24,7 +24,11 @@ class AbstractFactor(eqx.Module):
 
 
 class AbstractRealisation(eqx.Module):
-    """How the covariance of a Gaussian field is factorised, up to a stated error."""
+    """How the covariance of a Gaussian field is factorised, up to a stated error.
+
+    `depends_smoothly`: whether the factor is a smooth function of the tokens, so that F(x) W at a fixed W is one too,
+    and its Stratonovich integral has the law of the field. Where it is not, only the Itô integral has it.
+    """
 
     depends_smoothly: eqx.AbstractClassVar[bool]
 

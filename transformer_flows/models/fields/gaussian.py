@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..._checks import refuse_other_type
 from ..._types import Scalar, Tokens
 from ...theory import ActivationKernel
-from ._field import AbstractField
+from ._field import AbstractField, refuse_other_shapes
 from ._realisation import AbstractFactor, AbstractRealisation
 from .harmonics import Harmonics
 from .monomials import Monomials
@@ -27,8 +27,8 @@ class GaussianField(AbstractField):
     and monomials on larger spheres, of a degree that keeps the modes below a thousand. `error` says how far the
     covariance of B is from the kernel.
 
-    Raises `ValueError` for parts of other types, and a realisation that has no functions on S^{d−1}. Source:
-    arXiv:2604.26898, the Gaussian field of its limit.
+    Raises `ValueError` for parts of other types, a realisation that has no functions on S^{d−1}, and tokens and
+    increments of other shapes. Source: arXiv:2604.26898, the Gaussian field of its limit.
     """
 
     kernel: ActivationKernel
@@ -68,6 +68,7 @@ class GaussianField(AbstractField):
         return self.realisation.factor(self.kernel) if self.ready is None else self.ready
 
     def __call__(self, x: Tokens, dw: Float[Array, "k d"]) -> Tokens:
+        refuse_other_shapes(self, x, dw)
         return jnp.matmul(self.factor(x).astype(x.dtype), dw.astype(x.dtype), precision="highest")
 
     def ito_drift(self, x: Tokens) -> Tokens:

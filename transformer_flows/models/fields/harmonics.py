@@ -33,8 +33,10 @@ class Harmonics(AbstractIsotropicModes):
         return int(sum(self._of_degree(kernel)))
 
     def coefficients(self, kernel):
-        # a quadrature of terms that are not negative, up to its rounding
-        return jnp.maximum(kernel.gegenbauer(self.degree), 0)
+        # not negative, and known up to the rounding of the quadrature, whose root would be noise in the factor
+        found = kernel.gegenbauer(self.degree)
+        count = jnp.asarray(self._of_degree(kernel), found.dtype)
+        return jnp.where(found > jnp.finfo(found.dtype).eps * count * jnp.sum(found), found, 0)
 
     def factor(self, kernel):
         coefficients = self.coefficients(kernel)

@@ -7,7 +7,7 @@ from jaxtyping import ArrayLike
 
 from ..._checks import concrete, refuse_other_count
 from ..._types import Scalar, Tokens, as_float
-from ._field import AbstractField
+from ._field import AbstractField, refuse_other_shapes
 from ._realisation import isotropic_drift
 
 
@@ -41,6 +41,7 @@ class IdiosyncraticField(AbstractField):
     def __call__(self, x, dw):
         if x.shape != (self.n, self.d):
             raise ValueError(f"the noise has the shape ({self.n}, {self.d}) of the tokens; got tokens {x.shape}.")
+        refuse_other_shapes(self, x, dw)
         return jnp.sqrt(2 / self.kappa).astype(x.dtype) * dw.astype(x.dtype)
 
     def ito_drift(self, x: Tokens) -> Tokens:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from ..._checks import refuse_other_count
+from ..._checks import refuse_other_count, refuse_other_keys
 from ..._types import Key, Scalar
 from ...theory import ActivationKernel
 from ._realisation import AbstractFactor, AbstractRealisation, isotropic_drift
@@ -27,6 +27,7 @@ class RandomFeatures(AbstractRealisation):
     hidden: Float[Array, "1 k"]
 
     def __init__(self, key: Key, d: int, count: int):
+        refuse_other_keys(key, "key", many=False)
         refuse_other_count(d, "d", 2)
         refuse_other_count(count, "count", 1)
         of_inner, of_hidden = jr.split(key)
