@@ -15,11 +15,14 @@ from rich.table import Table
 
 from .experiments.catalogue import find, from_dict, read, shipped_configs
 from .experiments.folder import RunFolderError
+from .experiments.quick_compile import compile_quickly
 from .experiments.record import CONFIG, Record
 from .experiments.runner import RunInterrupted, run
 from .experiments.spec import Spec, SpecError, read_toml
 
 PAGE = "index.html"
+# Of the optimisations in a quick verification. Fewer compile faster still, but statistical claims would run for longer.
+QUICK_LEVEL = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,11 +90,13 @@ def verify_command(
 
     Args:
         pattern: Only claims whose name contains this (or matches it, with * and ?).
-        quick: Smaller sizes: all claims in one or two minutes.
+        quick: Smaller sizes, compiled with few optimisations: all claims in one or two minutes.
     """
     from .experiments.verify import select, verify
 
     checks = select(pattern)
+    if quick:
+        compile_quickly(QUICK_LEVEL)
     _start_jax()
     claims = verify(checks, quick=quick, console=_console())
     failed = [claim.name for claim in claims if not claim.as_expected]

@@ -21,7 +21,7 @@ OSCILLATION = {"weights": "oscillating", "paths": 1, "heads": [10]} | SLOPE
 
 @claim(SOURCE, "OU heads: the mean of G^2 over t >= 2.5 falls like H^b over H = 1, 10, 100 (exponent b)")
 def power_law(quick: bool) -> Measurement:
-    sizes = QUICK | {"paths": 4} if quick else {}
+    sizes = QUICK | {"n": 20, "paths": 4} if quick else {}
     data = compute(MovingHeads(heads=[1, 10, 100], **SLOPE, **sizes))
     b, low, high = (float(data.attrs[f"power_exponent{end}"]) for end in ("", "_low", "_high"))
     return Measurement(-0.95, b, -1.1, -0.8, (high - low) / 2)
